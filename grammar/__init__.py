@@ -1,0 +1,1 @@
+"""The grammar of PTX: syntax only, no knowledge of any opcode."""

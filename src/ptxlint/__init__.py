@@ -1,0 +1,3 @@
+"""Static analyzer for the asynchronous machinery of NVIDIA kernels."""
+
+__version__ = "0.1.0"
