@@ -1,0 +1,97 @@
+"""What a row of the instruction table says, and how an instruction finds its row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+
+class Proxy(StrEnum):
+    """The way by which an access reaches memory. Source: PTX ISA, *Proxies*."""
+
+    GENERIC = "generic"
+    ASYNC = "async"
+    TENSORMAP = "tensormap"
+    TEXTURE = "texture"
+    TENSOR_MEMORY = "tensor memory"
+
+
+class Mode(StrEnum):
+    """What an access does to the bytes it names. An object access touches an mbarrier as an object, not as bytes."""
+
+    READ = "read"
+    WRITE = "write"
+    UPDATE = "update"
+    OBJECT = "object"
+
+
+class Tracking(StrEnum):
+    """How the completion of an asynchronous operation is observed. Source: PTX ISA, *Completion Mechanisms*."""
+
+    CP_ASYNC = "cp.async group"
+    BULK = "bulk group"
+    WGMMA = "wgmma group"
+    MBARRIER = "mbarrier transaction"
+    TCGEN05_COMMIT = "tcgen05.commit"
+    TCGEN05_LD = "tcgen05.wait::ld"
+    TCGEN05_ST = "tcgen05.wait::st"
+    GRID = "end of the grid"
+
+
+class Flow(Enum):
+    """Where control goes after an instruction that runs."""
+
+    NEXT = "next"
+    BRANCH = "branch"
+    TABLE = "table"
+    CALL = "call"
+    RETURN = "return"
+    EXIT = "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One memory access of an instruction: the operand role that addresses it, what it does, by which proxy.
+
+    `space` is the state space when the row fixes it; None means that the modifiers say it (see `isa.space`). A
+    descriptor access names shared memory through a 64-bit matrix descriptor instead of an address.
+    """
+
+    role: str
+    mode: Mode
+    proxy: Proxy = Proxy.GENERIC
+    space: str | None = None
+    is_descriptor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """All that ptxlint knows of one form of an instruction.
+
+    name: the opcode and the leading modifiers that select the row (`mbarrier.try_wait`, `cp.async.bulk`).
+    requires: further modifiers, anywhere, that select this row among rows of the same name; an item `a|b` is satisfied
+        by either.
+    operands: the roles of the operands in order, blank-separated. `role?` may be absent; `role?modifier` is there
+        exactly when the modifier is; a prefix `=` marks a role that is written, `+` one that is read and written.
+        Registers inside an address or a descriptor are always read.
+    section: title of the PTX ISA section. since: PTX ISA version. sm: least compute capability times ten.
+    opens: how the completion of the asynchronous operation started here is observed.
+    commits: the tracking whose pending operations this instruction gathers into a group (or an mbarrier arrival).
+    waits: the tracking that this instruction waits for.
+    is_collective: executed by all lanes of the warp together (`.sync`/`.aligned`).
+    is_asynchronous_machinery: whether a kernel that has it needs more than a scan.
+    """
+
+    name: str
+    operands: str
+    section: str
+    since: tuple[int, int] = (1, 0)
+    sm: int = 0
+    requires: tuple[str, ...] = ()
+    accesses: tuple[Access, ...] = ()
+    flow: Flow = Flow.NEXT
+    opens: Tracking | None = None
+    commits: Tracking | None = None
+    waits: Tracking | None = None
+    is_collective: bool = False
+    is_asynchronous_machinery: bool = False
