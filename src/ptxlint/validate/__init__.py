@@ -1,0 +1,1 @@
+"""Runs the fixture kernels on a GPU and records what testing and the sanitizer see of each fault."""

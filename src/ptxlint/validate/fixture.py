@@ -1,0 +1,161 @@
+"""The fixture kernels: one CUDA C++ file with its variants, their markers and the PTX they compile to."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MARKER = re.compile(r"expect\[(?P<variants>[\w, -]+)\]: (?P<rule>[a-z0-9-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A finding that one variant must give; among markers of one rule any line will do."""
+
+    variant: str
+    rule: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A kernel parameter: a buffer (`in`, `out`, `inout`, `tensormap`) or, with `value`, a scalar.
+
+    `count`, `fill` and `expect` are numpy expressions over the scalars and the buffers before them.
+    """
+
+    name: str
+    type: str
+    role: str
+    count: str = "1"
+    fill: str = ""
+    expect: str = ""
+    value: int | float = 0
+    box: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()
+    swizzle: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Grid, block and cluster extents, and dynamic shared memory in bytes."""
+
+    grid: tuple[int, ...] = (1, 1, 1)
+    block: tuple[int, ...] = (32, 1, 1)
+    cluster: tuple[int, ...] = (1, 1, 1)
+    dynamic_smem: int = 0
+    dependent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One compiled form of a kernel. `also` names the rules that may fire beside the expected ones."""
+
+    kernel: str
+    name: str
+    about: str
+    right: bool
+    also: frozenset[str]
+    markers: tuple[Marker, ...]
+    source: Path
+    ptx: Path
+
+    @property
+    def macro(self) -> str:
+        """The preprocessor name that selects the variant."""
+        return self.name.upper().replace("-", "_")
+
+    @property
+    def id(self) -> str:
+        """Kernel and variant, as tests and records name them."""
+        return f"{self.kernel}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """A kernel file with everything its header says."""
+
+    name: str
+    arch: str
+    entry: str
+    launch: Launch
+    parameters: tuple[Parameter, ...]
+    variants: tuple[Variant, ...]
+    source: Path
+
+
+def header(text: str) -> dict[str, Any]:
+    """The TOML part of the leading comment: from its first table to the comment's end."""
+    comment = text[: text.index("*/")]
+    return tomllib.loads(comment[comment.index("\n[") :])
+
+
+def markers(text: str) -> Iterator[Marker]:
+    """Every `expect[variant]: rule` of a source, with its line counted from 1."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        for match in MARKER.finditer(line):
+            for variant in match["variants"].split(","):
+                yield Marker(variant.strip(), match["rule"], number)
+
+
+def load_fixture(source: Path) -> Fixture:
+    """The fixture of one `.cu` file.
+
+    Raises: ValueError where markers and variants do not agree.
+    """
+    text = source.read_text()
+    table = header(text)
+    kernel = table["kernel"]
+    found = tuple(markers(text))
+    variants = tuple(variant_of(source, name, entry, found) for name, entry in table["variant"].items())
+    agree(source, variants, found)
+    return Fixture(
+        name=kernel["name"],
+        arch=kernel["arch"],
+        entry=kernel.get("entry", kernel["name"]),
+        launch=Launch(**{key: as_tuple(value) for key, value in table.get("launch", {}).items()}),
+        parameters=tuple(parameter_of(entry) for entry in table.get("parameter", ())),
+        variants=variants,
+        source=source,
+    )
+
+
+def variant_of(source: Path, name: str, entry: dict[str, Any], found: tuple[Marker, ...]) -> Variant:
+    """The variant that one `[variant.NAME]` table describes."""
+    return Variant(
+        kernel=source.stem,
+        name=name,
+        about=entry["about"],
+        right=entry.get("right", False),
+        also=frozenset(entry.get("also", ())),
+        markers=tuple(marker for marker in found if marker.variant == name),
+        source=source,
+        ptx=source.with_suffix("") / f"{name}.ptx",
+    )
+
+
+def parameter_of(entry: dict[str, Any]) -> Parameter:
+    """The parameter that one `[[parameter]]` table describes."""
+    role = entry.get("role", "scalar")
+    return Parameter(**{**{key: as_tuple(value) for key, value in entry.items()}, "role": role})
+
+
+def as_tuple(value: Any) -> Any:
+    """TOML arrays as tuples, other values as they are."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def agree(source: Path, variants: tuple[Variant, ...], found: tuple[Marker, ...]) -> None:
+    """Every marker names a variant, wrong variants have one, right variants none."""
+    unknown = {marker.variant for marker in found} - {variant.name for variant in variants}
+    unmarked = {variant.name for variant in variants if variant.right == bool(variant.markers)}
+    if unknown or unmarked:
+        raise ValueError(f"{source}: unknown in markers {sorted(unknown)}, marked against their kind {sorted(unmarked)}")
+
+
+def load_fixtures(folder: Path) -> Iterator[Fixture]:
+    """All fixtures of a folder, by name."""
+    for source in sorted(folder.glob("*.cu")):
+        yield load_fixture(source)
