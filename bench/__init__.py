@@ -1,0 +1,1 @@
+"""Measurements of ptxlint on code that nobody here wrote: corpus, speed, mutants."""

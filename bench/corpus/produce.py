@@ -1,0 +1,145 @@
+"""The loop of a project's script: recipes in, ``*.ptx`` and ``manifest.json`` out.
+
+Runs inside the project's virtual environment, so it imports the standard library alone. Each recipe runs in a process
+of its own (a compiler that crashes or hangs costs one module), in a scratch folder that is removed afterwards.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One module to build."""
+
+    name: str
+    """Name of the file, without its suffix."""
+    arch: str
+    """Architecture it is compiled for, such as ``sm_90a``."""
+    make: Callable[[], str]
+    """Returns the PTX. Runs in its own process, in an empty current folder; what it raises is the reason of failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    recipe: Recipe
+    process: ForkProcess
+    scratch: Path
+    deadline: float
+
+
+def produce(recipes: Sequence[Recipe], package: str, time_limit: float = 300.0) -> int:
+    """Build the recipes that the command line's folder lacks; ``package`` is the distribution that they come from.
+
+    Returns the exit status: 0 unless the folder holds nothing at the end. ``time_limit`` is seconds per recipe.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    _build([each for each in recipes if not _target(options.out, each).exists()], options.out, options.jobs, time_limit)
+    built = [each for each in recipes if _target(options.out, each).exists()]
+    version = metadata.version(package)
+    write_manifest(options.out, [(each.name, each.arch) for each in built], package, version)
+    print(f"{package} {version}: {len(built)} of {len(recipes)} modules", flush=True)
+    return 0 if built else 1
+
+
+def write_manifest(out: Path, modules: Sequence[tuple[str, str]], project: str, version: str) -> None:
+    """Write ``manifest.json``: a list of objects with ``name``, ``arch``, ``project`` and ``version``."""
+    entries = [{"name": name, "arch": arch, "project": project, "version": version} for name, arch in modules]
+    write_whole(out / "manifest.json", json.dumps(entries, indent=1) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    unfinished = path.with_name(path.name + ".tmp")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
+
+
+def _target(out: Path, recipe: Recipe) -> Path:
+    return out / f"{recipe.name}.ptx"
+
+
+def _build(recipes: list[Recipe], out: Path, jobs: int, time_limit: float) -> None:
+    waiting, running = list(reversed(recipes)), list[_Job]()
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            running.append(_start(waiting.pop(), out, time_limit))
+        first = min(each.deadline for each in running)
+        wait([each.process.sentinel for each in running], max(0.0, first - time.monotonic()))
+        running = [each for each in running if not _finish(each, out)]
+
+
+def _start(recipe: Recipe, out: Path, time_limit: float) -> _Job:
+    scratch = Path(tempfile.mkdtemp(prefix="ptxlint-corpus-"))
+    process = multiprocessing.get_context("fork").Process(target=_child, args=(recipe, out.resolve(), scratch))
+    process.start()
+    return _Job(recipe, process, scratch, time.monotonic() + time_limit)
+
+
+def _child(recipe: Recipe, out: Path, scratch: Path) -> None:
+    sink = os.open(scratch / "output", os.O_WRONLY | os.O_CREAT)
+    os.dup2(sink, 1)
+    os.dup2(sink, 2)
+    empty = scratch / "current"
+    empty.mkdir()
+    os.chdir(empty)
+    tempfile.tempdir = str(scratch)
+    try:
+        text = recipe.make()
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - the compilers of others raise anything
+        (scratch / "traceback").write_text(traceback.format_exc(), encoding="utf-8")
+        (scratch / "reason").write_text(f"{type(problem).__name__}: {_first_line(str(problem))}", encoding="utf-8")
+        return
+    write_whole(_target(out, recipe), text)
+
+
+def _first_line(message: str) -> str:
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return lines[0][:300] if lines else ""
+
+
+def _finish(job: _Job, out: Path) -> bool:
+    late = time.monotonic() > job.deadline
+    if job.process.is_alive() and not late:
+        return False
+    if job.process.is_alive():
+        job.process.kill()
+    job.process.join()
+    if _target(out, job.recipe).exists():
+        print(f"built   {job.recipe.name}", flush=True)
+    else:
+        print(f"failed  {job.recipe.name}: {_reason(job, late)}", flush=True)
+        _keep_traceback(job, out)
+    shutil.rmtree(job.scratch, ignore_errors=True)
+    return True
+
+
+def _reason(job: _Job, late: bool) -> str:
+    reason = job.scratch / "reason"
+    if reason.exists():
+        return reason.read_text(encoding="utf-8")
+    return "time limit" if late else f"exit status {job.process.exitcode}"
+
+
+def _keep_traceback(job: _Job, out: Path) -> None:
+    failures = out / "failures"
+    failures.mkdir(exist_ok=True)
+    parts = [job.scratch / "traceback", job.scratch / "output"]
+    text = "\n".join(part.read_text(encoding="utf-8", errors="replace")[-20000:] for part in parts if part.exists())
+    write_whole(failures / f"{job.recipe.name}.log", text)
