@@ -51,13 +51,17 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One compiled form of a kernel. `also` names the rules that may fire beside the expected ones."""
+    """One compiled form of a kernel.
+
+    `also` names the rules that may fire beside the expected ones; `expect` replaces parameters' reference results.
+    """
 
     kernel: str
     name: str
     about: str
     right: bool
     also: frozenset[str]
+    expect: tuple[tuple[str, str], ...]
     markers: tuple[Marker, ...]
     source: Path
     ptx: Path
@@ -130,6 +134,7 @@ def variant_of(source: Path, name: str, entry: dict[str, Any], found: tuple[Mark
         about=entry["about"],
         right=entry.get("right", False),
         also=frozenset(entry.get("also", ())),
+        expect=tuple(entry.get("expect", {}).items()),
         markers=tuple(marker for marker in found if marker.variant == name),
         source=source,
         ptx=source.with_suffix("") / f"{name}.ptx",
@@ -152,7 +157,9 @@ def agree(source: Path, variants: tuple[Variant, ...], found: tuple[Marker, ...]
     unknown = {marker.variant for marker in found} - {variant.name for variant in variants}
     unmarked = {variant.name for variant in variants if variant.right == bool(variant.markers)}
     if unknown or unmarked:
-        raise ValueError(f"{source}: unknown in markers {sorted(unknown)}, marked against their kind {sorted(unmarked)}")
+        raise ValueError(
+            f"{source}: unknown in markers {sorted(unknown)}, marked against their kind {sorted(unmarked)}"
+        )
 
 
 def load_fixtures(folder: Path) -> Iterator[Fixture]:
