@@ -1,4 +1,4 @@
-"""What a row of the instruction table says, and how an instruction finds its row."""
+"""What a row of the instruction table says, and how its operand specification is read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ class Proxy(StrEnum):
     GENERIC = "generic"
     ASYNC = "async"
     TENSORMAP = "tensormap"
+    ALIAS = "alias"
     TEXTURE = "texture"
     TENSOR_MEMORY = "tensor memory"
 
@@ -53,8 +54,10 @@ class Flow(Enum):
 class Access:
     """One memory access of an instruction: the operand role that addresses it, what it does, by which proxy.
 
-    `space` is the state space when the row fixes it; None means that the modifiers say it (see `isa.space`). A
-    descriptor access names shared memory through a 64-bit matrix descriptor instead of an address.
+    space: the state space when the row fixes it; None means that the modifiers say it (see `isa.space`).
+    is_descriptor: the operand is a 64-bit matrix descriptor of shared memory, not an address.
+    is_mapped: the operand names a tensor map, and the bytes are those of the tensor that the map describes.
+    bytes: how many bytes, when the row fixes it. size: the operand role that says how many (see `isa.access_bytes`).
     """
 
     role: str
@@ -62,6 +65,9 @@ class Access:
     proxy: Proxy = Proxy.GENERIC
     space: str | None = None
     is_descriptor: bool = False
+    is_mapped: bool = False
+    bytes: int | None = None
+    size: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +77,17 @@ class Row:
     name: the opcode and the leading modifiers that select the row (`mbarrier.try_wait`, `cp.async.bulk`).
     requires: further modifiers, anywhere, that select this row among rows of the same name; an item `a|b` is satisfied
         by either.
-    operands: the roles of the operands in order, blank-separated. `role?` may be absent; `role?modifier` is there
-        exactly when the modifier is; a prefix `=` marks a role that is written, `+` one that is read and written.
-        Registers inside an address or a descriptor are always read.
+    operands: the roles of the operands in order, blank-separated. A prefix `=` marks a role that is written, `+` one
+        that is read and written; registers inside an address are always read. `role?` may be absent; `role?modifier`
+        is there exactly when the modifier is. A suffix `:kind` says what the operand must be (see `operands.KINDS`),
+        which decides between readings of the same length. Of several optional roles the earlier are filled first;
+        ` / ` separates alternatives where that would be wrong.
     section: title of the PTX ISA section. since: PTX ISA version. sm: least compute capability times ten.
+    is_arch_specific: needs a target with suffix `a` or `f`.
     opens: how the completion of the asynchronous operation started here is observed.
     commits: the tracking whose pending operations this instruction gathers into a group (or an mbarrier arrival).
     waits: the tracking that this instruction waits for.
+    semantics, scope: the memory ordering that holds when no modifier says it (see `isa.semantics`, `isa.scope`).
     is_collective: executed by all lanes of the warp together (`.sync`/`.aligned`).
     is_asynchronous_machinery: whether a kernel that has it needs more than a scan.
     """
@@ -95,3 +105,6 @@ class Row:
     waits: Tracking | None = None
     is_collective: bool = False
     is_asynchronous_machinery: bool = False
+    is_arch_specific: bool = False
+    semantics: str = ""
+    scope: str | None = None
