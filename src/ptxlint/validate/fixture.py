@@ -20,10 +20,20 @@ class Marker:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """A kernel parameter: a buffer (`in`, `out`, `inout`, `tensormap`) or, with `value`, a scalar.
+class TensorMap:
+    """Shape (an expression, innermost extent first) and box of the tensor map over a buffer."""
 
-    `count`, `fill` and `expect` are numpy expressions over the scalars and the buffers before them.
+    shape: str
+    box: tuple[int, ...]
+    swizzle: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A kernel parameter: a buffer (`in`, `out`, `inout`) or a scalar with its `value`.
+
+    `count`, `fill` and `expect` are numpy expressions over the scalars and the buffers before them. With `tensormap`
+    the kernel gets a tensor map of the buffer by value.
     """
 
     name: str
@@ -33,9 +43,7 @@ class Parameter:
     fill: str = ""
     expect: str = ""
     value: int | float = 0
-    box: tuple[int, ...] = ()
-    shape: tuple[int, ...] = ()
-    swizzle: str = "none"
+    tensormap: TensorMap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +151,14 @@ def variant_of(source: Path, name: str, entry: dict[str, Any], found: tuple[Mark
 
 def parameter_of(entry: dict[str, Any]) -> Parameter:
     """The parameter that one `[[parameter]]` table describes."""
-    role = entry.get("role", "scalar")
-    return Parameter(**{**{key: as_tuple(value) for key, value in entry.items()}, "role": role})
+    tensormap = entry.get("tensormap")
+    return Parameter(
+        **{
+            "role": "scalar",
+            **entry,
+            "tensormap": TensorMap(**{key: as_tuple(value) for key, value in tensormap.items()}) if tensormap else None,
+        }
+    )
 
 
 def as_tuple(value: Any) -> Any:
