@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ptxlint.ir import Address, Immediate, Instruction, Vector
+from ptxlint.ir import Address, Immediate, Indexed, Instruction, Vector
 from ptxlint.isa.operands import roles
 from ptxlint.isa.row import Access, Mode
 from ptxlint.isa.table import row
@@ -55,7 +55,7 @@ def accesses(instruction: Instruction) -> tuple[Access, ...]:
         for access in known.accesses
         if access.role in by_role
         and not isinstance(by_role[access.role], Vector)
-        and isinstance(by_role[access.role], Address) is not access.is_descriptor
+        and isinstance(by_role[access.role], Address | Indexed) is not access.is_descriptor
     )
 
 

@@ -25,6 +25,7 @@ _INTEGERS: tuple[Row, ...] = (
     Row("sub", _TWO, _INTEGER + "sub"),
     Row("mul", _TWO, _INTEGER + "mul"),
     Row("mad", _THREE, _INTEGER + "mad"),
+    Row("clmad", _THREE, _INTEGER + "clmad", (9, 3), 80),
     Row("mul24", _TWO, _INTEGER + "mul24"),
     Row("mad24", _THREE, _INTEGER + "mad24"),
     Row("sad", _THREE, _INTEGER + "sad"),
@@ -86,6 +87,8 @@ _LOGICAL: tuple[Row, ...] = (
 _CONVERSIONS: tuple[Row, ...] = (
     Row("cvt", "=destination a b? c?", _MOVEMENT + "cvt"),
     Row("cvt.pack", "=destination a b c?", _MOVEMENT + "cvt.pack", (6, 5), 72),
+    Row("spcompress", "=metadata =destination a descriptor", _MOVEMENT + "spcompress", (9, 4), 107),
+    Row("spdecompress", "=destination a b c?", _MOVEMENT + "spdecompress", (9, 4), 107),
     Row("prmt", _THREE, _MOVEMENT + "prmt", (2, 0), 20),
 )
 

@@ -6,7 +6,7 @@ from ptxlint.isa.row import Access, Mode, Proxy, Row, Tracking
 
 _MOVEMENT = "Data Movement and Conversion Instructions: "
 _PARALLEL = "Parallel Synchronization and Communication Instructions: "
-_FENCE = _PARALLEL + "membar, fence"
+_FENCE = _PARALLEL + "membar/fence"
 _MBARRIER = Access("mbarrier", Mode.OBJECT, bytes=8)
 _POLICY = "policy?L2::cache_hint"
 _MULTICAST = "mask?multicast::cluster"
@@ -258,6 +258,7 @@ _TENSOR: tuple[Row, ...] = (
         is_arch_specific=True,
         is_asynchronous_machinery=True,
     ),
+    Row("tensormap.query", "=destination a", _MOVEMENT + "tensormap.query", (9, 4), 90, is_arch_specific=True),
     Row(
         "tensormap.cp_fenceproxy",
         "destination:address source:address size",
@@ -317,6 +318,26 @@ _STORES: tuple[Row, ...] = (
         (8, 7),
         100,
         requires=("release|mmio",),
+        accesses=(Access("address", Mode.UPDATE),),
+        opens=Tracking.GRID,
+        is_asynchronous_machinery=True,
+    ),
+    Row(
+        "multimem.st.async",
+        "address:address value",
+        _MOVEMENT + "multimem.st.async",
+        (9, 3),
+        100,
+        accesses=(Access("address", Mode.WRITE),),
+        opens=Tracking.GRID,
+        is_asynchronous_machinery=True,
+    ),
+    Row(
+        "multimem.red.async",
+        "address:address value",
+        _PARALLEL + "multimem.red.async",
+        (9, 3),
+        100,
         accesses=(Access("address", Mode.UPDATE),),
         opens=Tracking.GRID,
         is_asynchronous_machinery=True,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from ptxlint.isa.row import Access, Mode, Row
 
-_MATRIX = "Warp Level Matrix Instructions: "
 _BLOCK = " scale_a?block_scale scale_a_selector?block_scale scale_b?block_scale scale_b_selector?block_scale"
 
 _MOVES: tuple[Row, ...] = (
     Row(
         "ldmatrix",
         "=destination address:address",
-        _MATRIX + "ldmatrix",
+        "Warp-level matrix load instruction: ldmatrix",
         (6, 5),
         75,
         accesses=(Access("address", Mode.READ, bytes=16),),
@@ -21,7 +20,7 @@ _MOVES: tuple[Row, ...] = (
     Row(
         "stmatrix",
         "address:address value",
-        _MATRIX + "stmatrix",
+        "Warp-level matrix store instruction: stmatrix",
         (7, 8),
         90,
         accesses=(Access("address", Mode.WRITE, bytes=16),),
@@ -31,7 +30,7 @@ _MOVES: tuple[Row, ...] = (
     Row(
         "wmma.load",
         "=destination address:address stride?",
-        _MATRIX + "wmma.load",
+        "Warp-level Matrix Load Instruction: wmma.load",
         (6, 0),
         70,
         accesses=(Access("address", Mode.READ),),
@@ -41,7 +40,7 @@ _MOVES: tuple[Row, ...] = (
     Row(
         "wmma.store",
         "address:address value stride?",
-        _MATRIX + "wmma.store",
+        "Warp-level Matrix Store Instruction: wmma.store",
         (6, 0),
         70,
         accesses=(Access("address", Mode.WRITE),),
@@ -51,18 +50,34 @@ _MOVES: tuple[Row, ...] = (
 )
 
 _PRODUCTS: tuple[Row, ...] = (
-    Row("wmma.mma", "=destination a b c", _MATRIX + "wmma.mma", (6, 0), 70, is_collective=True),
-    Row("mma", "=destination a b c" + _BLOCK, _MATRIX + "mma", (6, 4), 70, is_collective=True),
+    Row(
+        "wmma.mma",
+        "=destination a b c",
+        "Warp-level Matrix Multiply-and-Accumulate Instruction: wmma.mma",
+        (6, 0),
+        70,
+        is_collective=True,
+    ),
+    Row(
+        "mma", "=destination a b c" + _BLOCK, "Multiply-and-Accumulate Instruction: mma", (6, 4), 70, is_collective=True
+    ),
     Row(
         "mma",
         "=destination a b c metadata selector" + _BLOCK,
-        _MATRIX + "mma.sp",
+        "Multiply-and-Accumulate Instruction: mma.sp/mma.sp::ordered_metadata",
         (7, 1),
         80,
         requires=("sp|sp::ordered_metadata",),
         is_collective=True,
     ),
-    Row("movmatrix", "=destination a", _MATRIX + "movmatrix", (7, 8), 75, is_collective=True),
+    Row(
+        "movmatrix",
+        "=destination a",
+        "Warp-level matrix transpose instruction: movmatrix",
+        (7, 8),
+        75,
+        is_collective=True,
+    ),
 )
 
 ROWS: tuple[Row, ...] = (*_MOVES, *_PRODUCTS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxlint.isa.row import Access, Mode, Proxy, Row
+from ptxlint.isa.row import Access, Mode, Proxy, Row, Tracking
 
 _MOVEMENT = "Data Movement and Conversion Instructions: "
 _PARALLEL = "Parallel Synchronization and Communication Instructions: "
@@ -127,6 +127,25 @@ _CACHE: tuple[Row, ...] = (
     ),
     Row("prefetchu", "address:address", _MOVEMENT + "prefetch, prefetchu", (2, 0), 20),
     Row("applypriority", "address:address size", _MOVEMENT + "applypriority", (7, 4), 80),
+    Row(
+        "applypriority.async.bulk",
+        "address:address size",
+        _MOVEMENT + "applypriority.async.bulk",
+        (9, 4),
+        107,
+        opens=Tracking.BULK,
+        is_asynchronous_machinery=True,
+    ),
+    Row(
+        "applypriority.async.bulk.tensor",
+        "address:address",
+        _MOVEMENT + "applypriority.async.bulk.tensor",
+        (9, 4),
+        107,
+        accesses=(Access("address", Mode.READ, Proxy.TENSORMAP, space="generic", bytes=128),),
+        opens=Tracking.BULK,
+        is_asynchronous_machinery=True,
+    ),
     Row("discard", "address:address size", _MOVEMENT + "discard", (7, 4), 80),
     Row("createpolicy.fractional", "=destination fraction?", _MOVEMENT + "createpolicy", (7, 4), 80),
     Row(

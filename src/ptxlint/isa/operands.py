@@ -11,6 +11,7 @@ from ptxlint.ir import (
     Arguments,
     Element,
     Immediate,
+    Indexed,
     Instruction,
     Label,
     Negated,
@@ -32,7 +33,7 @@ def _is_predicate(operand: Operand) -> bool:
 
 
 KINDS: dict[str, Callable[[Operand], bool]] = {
-    "address": lambda operand: isinstance(operand, Address),
+    "address": lambda operand: isinstance(operand, Address | Indexed),
     "arguments": lambda operand: isinstance(operand, Arguments),
     "immediate": lambda operand: isinstance(operand, Immediate),
     "integer": lambda operand: not _is_predicate(operand),
@@ -159,8 +160,12 @@ def _registers(operand: Operand) -> Iterator[Register]:
     match operand:
         case Register():
             yield operand
-        case Not(register) | Negated(register) | Element(register, _):
+        case Not(inner) | Negated(inner):
+            yield from _registers(inner)
+        case Element(register, _):
             yield register
+        case Indexed(_, index):
+            yield from _registers(index)
         case Pair(first, second):
             yield from _registers(first)
             yield from _registers(second)
@@ -177,13 +182,16 @@ def _registers(operand: Operand) -> Iterator[Register]:
 
 def _read_of(operand: Operand, slot: Slot) -> Iterator[Register]:
     """The registers of an operand that are read: those of a result only inside an address or as part of a register."""
-    if slot.is_read or isinstance(operand, Address):
+    if slot.is_read or isinstance(operand, Address | Indexed):
         yield from _registers(operand)
     elif isinstance(operand, Element):
         yield operand.register
     elif isinstance(operand, Vector | Arguments):
         for element in operand.elements:
             yield from _read_of(element, slot)
+    elif isinstance(operand, Pair):
+        yield from _read_of(operand.first, slot)
+        yield from _read_of(operand.second, slot)
 
 
 def reads(instruction: Instruction) -> tuple[Register, ...]:
@@ -203,7 +211,7 @@ def writes(instruction: Instruction) -> tuple[Register, ...]:
     found = [
         register
         for slot, operand in pairs
-        if slot.is_written and not isinstance(operand, Address)
+        if slot.is_written and not isinstance(operand, Address | Indexed)
         for register in _registers(operand)
     ]
     return tuple(dict.fromkeys(found))

@@ -13,6 +13,7 @@ class Proxy(StrEnum):
     ASYNC = "async"
     TENSORMAP = "tensormap"
     ALIAS = "alias"
+    FABRIC = "fabric"
     TEXTURE = "texture"
     TENSOR_MEMORY = "tensor memory"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxlint.ir import Instruction
-from ptxlint.isa import arithmetic, asynchronous, barriers, control, matrix, mbarrier, memory, tensor, video
+from ptxlint.isa import arithmetic, asynchronous, barriers, control, fabric, matrix, mbarrier, memory, tensor, video
 from ptxlint.isa.row import Row
 
 ROWS: tuple[Row, ...] = (
@@ -16,6 +16,7 @@ ROWS: tuple[Row, ...] = (
     *mbarrier.ROWS,
     *asynchronous.ROWS,
     *tensor.ROWS,
+    *fabric.ROWS,
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ptxlint.isa.row import Access, Mode, Proxy, Row, Tracking
 
-_WGMMA = "Asynchronous Warpgroup Level Matrix Instructions: "
+_WGMMA = "Asynchronous Multiply-and-Accumulate Instruction: "
 _TCGEN05 = "TensorCore 5th Generation Instructions: "
 _ALLOC = _TCGEN05 + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit"
 
@@ -180,7 +180,25 @@ _TCGEN05_ROWS: tuple[Row, ...] = (
         "tcgen05.ld.red",
         "=destination =reduction taddr:address offset?",
         _TCGEN05 + "tcgen05.ld",
-        since=(9, 0),
+        since=(8, 8),
+        accesses=(_tensor_memory("taddr", Mode.READ),),
+        opens=Tracking.TCGEN05_LD,
+        is_collective=True,
+    ),
+    _tcgen05(
+        "tcgen05.ld.spcompress",
+        "=metadata =destination taddr:address offset?",
+        _TCGEN05 + "tcgen05.ld",
+        since=(9, 4),
+        accesses=(_tensor_memory("taddr", Mode.READ),),
+        opens=Tracking.TCGEN05_LD,
+        is_collective=True,
+    ),
+    _tcgen05(
+        "tcgen05.ld.red.spcompress",
+        "=metadata =destination =reduction taddr:address offset?",
+        _TCGEN05 + "tcgen05.ld",
+        since=(9, 4),
         accesses=(_tensor_memory("taddr", Mode.READ),),
         opens=Tracking.TCGEN05_LD,
         is_collective=True,
