@@ -1,0 +1,5 @@
+"""`python -m ptxlint`."""
+
+from ptxlint.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The views of `ptxlint show`: one file each."""

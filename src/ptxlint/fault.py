@@ -1,0 +1,54 @@
+"""Mistakes of our own: kept as data, so that one of them costs a rule on one kernel and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+
+from ptxlint.source import PtxSyntaxError
+
+
+@dataclass(frozen=True, slots=True)
+class InternalFault:
+    """An exception that a rule or an analysis let out. `kernel` and `rule` are empty where it was in neither."""
+
+    file: str
+    kernel: str
+    rule: str
+    error: str
+    traceback: str
+
+    def __str__(self) -> str:
+        where = [f"{self.file}"]
+        if self.kernel:
+            where.append(f"kernel {self.kernel}")
+        if self.rule:
+            where.append(f"rule {self.rule}")
+        return f"{', '.join(where)}: {self.error}"
+
+
+class Guard:
+    """Turns what escapes the block into an `InternalFault` in `faults`; the user's own mistakes pass through."""
+
+    def __init__(self, faults: list[InternalFault], file: str, kernel: str = "", rule: str = "") -> None:
+        self.faults = faults
+        self.place = (file, kernel, rule)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, PtxSyntaxError):
+            return False
+        file, kernel, rule = self.place
+        error.add_note(f"while linting {file}, kernel {kernel or '-'}, rule {rule or '-'}")
+        self.faults.append(InternalFault(file, kernel, rule, f"{type(error).__name__}: {error}", _text(error)))
+        return True
+
+
+def _text(error: Exception) -> str:
+    from traceback import format_exception
+
+    return "".join(format_exception(error))

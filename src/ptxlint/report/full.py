@@ -1,0 +1,153 @@
+"""The format for people: the user's source line first, then the PTX line, the witness, the assumptions and the help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from ptxlint.excerpt import cropped, source_line
+from ptxlint.report import Output
+from ptxlint.result import Diagnosis, FileReport, Place, Report, Verdict
+from ptxlint.rule import Severity
+from ptxlint.source import SourceLocation
+
+Segment = tuple[str, str]
+"""Text and its style; the styles are the keys of `STYLES`."""
+
+STYLES = {
+    "": "",
+    "error": "bold red",
+    "warning": "bold yellow",
+    "info": "bold blue",
+    "bold": "bold",
+    "place": "cyan",
+    "dim": "dim",
+    "good": "bold green",
+}
+
+WITNESS_LIMIT = 12
+"""Steps of a witness that are printed: the first and the last ones; `--format json` has them all."""
+
+
+def write(report: Report, output: Output) -> None:
+    """Write every finding as a paragraph, then a summary that names the kernels that were not analysed."""
+    lines = (line for file in report.files for line in _file(file, output.width or 120))
+    _print([*lines, *_summary(report)], output)
+
+
+def _print(lines: list[list[Segment]], output: Output) -> None:
+    if not output.is_coloured:
+        output.stream.writelines("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    width = output.width or 120
+    console = Console(file=output.stream, force_terminal=True, width=width, highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print(Text.assemble(*((text, STYLES[style]) for text, style in line)), soft_wrap=True)
+
+
+def _file(file: FileReport, width: int) -> Iterator[list[Segment]]:
+    if file.problem:
+        position = f":{file.problem.line}:{file.problem.column}" if file.problem.line else ""
+        yield [("error", "error"), (f": {file.path}{position}", "bold"), (f": {file.problem.message}", "")]
+        yield []
+    for finding in file.findings:
+        yield from _finding(file.path, finding, width)
+        yield []
+    for message, places in _grouped(file.remarks).items():
+        lines = ", ".join(str(place.line) for place in places[:5]) + (", ..." if len(places) > 5 else "")
+        yield [("note", "info"), (f": {file.path}:{lines}: {message}", "")]
+    for fault in file.faults:
+        yield [("internal error", "error"), (f": {fault}", "")]
+
+
+def _finding(path: str, finding: Diagnosis, width: int) -> Iterator[list[Segment]]:
+    style = str(finding.severity)
+    yield [(f"{style}[{finding.code}]", style), (f" {finding.rule}", "bold"), (f": {finding.message}", "")]
+    ptx = f"{path}:{finding.line}:{finding.column}"
+    gutter = len(str(max(finding.line, finding.source.line if finding.source else 0)))
+    excerpt = partial(_excerpt, gutter=gutter, width=width, style=style)
+    if finding.source:
+        yield [(" " * gutter + "--> ", "dim"), *_frame(finding.source)]
+        yield from excerpt(finding.source.line, finding.source.column, source_line(finding.source, path))
+        for caller in list(finding.source.frames())[1:]:
+            yield [(" " * gutter + "  = ", "dim"), ("inlined at ", ""), *_frame(caller)]
+    yield [(" " * gutter + "--> ", "dim"), (ptx, "place"), (f" in kernel {finding.kernel}", "")]
+    yield from excerpt(finding.line, finding.column, finding.excerpt)
+    yield from ([(" " * gutter + "  = ", "dim"), *segments] for segments in _notes(path, finding))
+
+
+def _notes(path: str, finding: Diagnosis) -> Iterator[list[Segment]]:
+    for place in finding.related:
+        yield [(f"{path}:{place.line}", "place"), (f": {place.message}", "")]
+    if finding.witness:
+        yield [("how it happens:", "bold")]
+    for step in _shortened(finding.witness):
+        yield [
+            (f"  {step.agent:<14} ", "place"),
+            (f"line {step.line:<6} " if step.line else "", "dim"),
+            (step.message, ""),
+        ]
+    for assumption in finding.assumptions:
+        yield [("assumes: ", "bold"), (assumption, "")]
+    if finding.help:
+        yield [("help: ", "good"), (finding.help, "")]
+
+
+def _excerpt(line: int, column: int, text: str, *, gutter: int, width: int, style: str) -> Iterator[list[Segment]]:
+    if not text:
+        return
+    shown, caret = cropped(text, column, max(width - gutter - 4, 20))
+    yield [(f"{line:>{gutter}} | ", "dim"), (shown, "")]
+    yield [(" " * gutter + " | ", "dim"), (" " * (caret - 1) + "^", style)]
+
+
+def _frame(frame: SourceLocation) -> list[Segment]:
+    return [(str(frame), "place"), (f" in {frame.function}" if frame.function else "", "")]
+
+
+def _shortened(witness: tuple[Place, ...]) -> Iterator[Place]:
+    if len(witness) <= WITNESS_LIMIT:
+        yield from witness
+        return
+    half = WITNESS_LIMIT // 2
+    yield from witness[:half]
+    yield Place(0, f"... {len(witness) - 2 * half} more", "")
+    yield from witness[-half:]
+
+
+def _grouped(places: tuple[Place, ...]) -> dict[str, list[Place]]:
+    grouped: dict[str, list[Place]] = {}
+    for place in places:
+        grouped.setdefault(place.message, []).append(place)
+    return grouped
+
+
+def _summary(report: Report) -> Iterator[list[Segment]]:
+    for file in report.files:
+        for kernel in file.kernels:
+            if kernel.verdict is Verdict.NOT_ANALYSED:
+                yield [("not analysed", "warning"), (f": {file.path}: {kernel.name}: {kernel.reason}", "")]
+    severities, verdicts = report.severities(), report.verdicts()
+    counts = [
+        (_counted(severities[severity], str(severity)), str(severity)) for severity in Severity if severities[severity]
+    ]
+    found = [segment for count in counts for segment in (count, (", ", ""))][:-1] or [("No findings", "good")]
+    kernels = f" in {_counted(sum(verdicts.values()), 'kernel')} of {_counted(len(report.files), 'file')}"
+    ended = ", ".join(f"{count} {verdict.replace('-', ' ')}" for verdict, count in verdicts.items() if count)
+    yield [*found, (kernels, ""), (f" ({ended})" if ended else "", ""), (".", "")]
+    unread = sum(file.problem is not None for file in report.files)
+    if unread:
+        yield [(f"{_counted(unread, 'input')} could not be read.", "error")]
+    if any(report.faults):
+        yield [("ptxlint itself failed above. ", "error"), (_ASK, "")]
+
+
+_ASK = "Please report it with the PTX and the output of `ptxlint check --debug`; everything else was still linted."
+
+
+def _counted(count: int, noun: str) -> str:
+    plural = noun if noun == "info" or count == 1 else f"{noun}s"
+    return f"{count} {plural}"

@@ -1,0 +1,127 @@
+"""Who may import whom, who may name an opcode, and who may name a rule."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ptxlint import isa, registry
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "ptxlint"
+
+LAYERS = (
+    ("__init__", "source", "grammar", "graph", "demo", "schema"),
+    ("ir",),
+    ("isa", "launch", "printer"),
+    ("parse", "cfg"),
+    ("dataflow",),
+    ("analyses",),
+    ("facts",),
+    ("rule",),
+    ("rules", "fault", "fingerprint"),
+    ("registry", "result", "explanation"),
+    ("lint", "inputs"),
+    ("testing", "excerpt"),
+    ("report",),
+    ("cli", "validate"),
+)
+"""From the bottom up: a module imports from lower layers and from its own package. Type-checking imports are free."""
+
+LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
+
+OUTSIDE = {"lark": {"parse"}, "click": {"cli"}, "rich": {"cli", "report"}}
+"""Third-party packages and the only phases that import them."""
+
+RULE_IMPORTS = {"analyses", "facts", "ir", "isa", "rule", "source"}
+
+
+def _files() -> list[Path]:
+    return [path for root in ("src/ptxlint", "grammar", "rules") for path in sorted((ROOT / root).glob("**/*.py"))]
+
+
+def _phase(path: Path) -> str:
+    if path.is_relative_to(SOURCE):
+        return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    return path.relative_to(ROOT).parts[0]
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """The dotted names that a file imports when it runs."""
+    free: set[ast.AST] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.If(test=ast.Name("TYPE_CHECKING")):
+                free.update(ast.walk(node))
+            case ast.Import() if node not in free:
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom(module=str() as module) if node not in free:
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def _phases_imported(path: Path) -> set[str]:
+    names = (name.split(".") for name in _imports(path))
+    return {
+        parts[1] if parts[1] in LAYER or _exists(parts[1]) else "__init__" for parts in names if parts[0] == "ptxlint"
+    }
+
+
+def _exists(phase: str) -> bool:
+    return (SOURCE / phase).is_dir() or (SOURCE / f"{phase}.py").exists()
+
+
+def test_every_module_has_a_layer() -> None:
+    homeless = {_phase(path) for path in _files()} - set(LAYER)
+    assert not homeless, f"name the layer of {sorted(homeless)} in LAYERS"
+
+
+@pytest.mark.parametrize("path", _files(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downwards(path: Path) -> None:
+    phase = _phase(path)
+    upward = {name for name in _phases_imported(path) - {phase} if LAYER[name] >= LAYER[phase]}
+    assert not upward, f"{phase} imports {sorted(upward)}"
+
+
+@pytest.mark.parametrize("package", OUTSIDE)
+def test_third_party_packages_stay_where_they_belong(package: str) -> None:
+    users = {_phase(path) for path in _files() if any(name.split(".")[0] == package for name in _imports(path))}
+    assert users <= OUTSIDE[package]
+
+
+@pytest.mark.parametrize("rule", registry.rules(), ids=lambda rule: rule.name)
+def test_a_rule_imports_facts_and_no_other_rule(rule: type) -> None:
+    assert _phases_imported(Path(registry.file_of(rule))) <= RULE_IMPORTS
+
+
+def test_the_engine_names_no_rule() -> None:
+    names = {name for rule in registry.rules() for name in (rule.name, rule.__name__, rule.code)}
+    named = {
+        (str(path.relative_to(ROOT)), value)
+        for path in _files()
+        if path.is_relative_to(SOURCE)
+        for value in _strings(path)
+        if value in names
+    }
+    assert not named
+
+
+def test_opcodes_are_named_in_the_isa_table_alone() -> None:
+    machinery = {row.name.partition(".")[0] for row in isa.ROWS if row.is_asynchronous_machinery}
+    opcodes = machinery | {row.name for row in isa.ROWS if "." in row.name}
+    named = {
+        (str(path.relative_to(ROOT)), value)
+        for path in _files()
+        if _phase(path) != "isa"
+        for value in _strings(path)
+        if value in opcodes
+    }
+    assert not named
+
+
+def _strings(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
