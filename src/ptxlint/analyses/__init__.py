@@ -1,0 +1,1 @@
+"""What is computed over the control-flow graph: one file per analysis."""
