@@ -53,7 +53,7 @@ class Symbol:
     offset: int = 0
 
     def __str__(self) -> str:
-        return f"{self.name}{self.offset:+d}" if self.offset else self.name
+        return f"{self.name}+{self.offset}" if self.offset else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Not:
 class Negated:
     """`-%r`: a register operand with its sign changed (old dialects)."""
 
-    operand: Register
+    operand: Register | Element
 
     def __str__(self) -> str:
         return f"-{self.operand}"
@@ -103,6 +103,17 @@ class Element:
 
     def __str__(self) -> str:
         return f"{self.register}.{self.component}"
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """`array[index]`: an element's address, or the element itself, as the instruction has it."""
+
+    array: Symbol
+    index: Operand
+
+    def __str__(self) -> str:
+        return f"{self.array}[{self.index}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`[base + offset]` or `[base, {coordinates}]`; the offset is in bytes.
+    """`[base + offset]` or `[base, {coordinates}]`; the offset is in bytes (ptxas reads `+-4`, not `-4`).
 
     `rest` holds whatever follows the base inside the brackets: tensor coordinates, a texture's sampler.
     """
@@ -148,7 +159,7 @@ class Address:
     rest: tuple[Operand, ...] = ()
 
     def __str__(self) -> str:
-        offset = f"{self.offset:+d}" if self.offset else ""
+        offset = f"+{self.offset}" if self.offset else ""
         return "[" + ", ".join([f"{self.base}{offset}", *map(str, self.rest)]) + "]"
 
 
@@ -162,6 +173,7 @@ Operand: TypeAlias = (
     | Not
     | Negated
     | Element
+    | Indexed
     | Pair
     | Vector
     | Arguments

@@ -1,0 +1,36 @@
+"""Text -> IR."""
+
+from __future__ import annotations
+
+from ptxlint.ir import Module
+from ptxlint.parse.build import ModuleBuilder
+from ptxlint.parse.comments import blanked
+from ptxlint.parse.syntax import read_module
+from ptxlint.source import PtxSyntaxError, Span
+
+__all__ = ["parse", "parse_bytes"]
+
+
+def parse(text: str) -> Module:
+    """The module that the text holds. Raises PtxSyntaxError."""
+    builder = ModuleBuilder()
+    builder.read(read_module(blanked(text)))
+    return builder.finish()
+
+
+def parse_bytes(data: bytes) -> Module:
+    """The module that a file holds. Raises PtxSyntaxError, also for what is not text."""
+    return parse(decoded(data))
+
+
+def decoded(data: bytes) -> str:
+    """The text of a file; bytes that are not UTF-8 do no harm in comments and strings. Raises PtxSyntaxError."""
+    if data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+    data = data.removesuffix(b"\0")
+    if b"\0" in data:
+        before = data[: data.index(b"\0")]
+        line = before.count(b"\n") + 1
+        column = len(before) - (before.rfind(b"\n") + 1) + 1
+        raise PtxSyntaxError(Span(line, column), "a NUL byte: this is a binary file, not PTX text")
+    return data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")

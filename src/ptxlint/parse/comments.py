@@ -1,0 +1,29 @@
+"""Comments taken out of PTX text, with every line and column left where it was."""
+
+from __future__ import annotations
+
+import re
+
+from ptxlint.source import PtxSyntaxError, Span
+
+_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|(?m:^[ \t]*#[^\n]*)')
+
+
+def blanked(text: str) -> str:
+    """The text without comments and `#` lines; strings are left alone. Raises PtxSyntaxError for an open comment."""
+    if "//" not in text and "/*" not in text and "#" not in text:
+        return text
+    return _COMMENT.sub(_blank, text)
+
+
+def _blank(matched: re.Match[str]) -> str:
+    comment = matched[0]
+    if comment[0] == '"':
+        return comment
+    if comment[:2] != "/*":
+        return ""
+    if len(comment) < 4 or not comment.endswith("*/"):
+        before = matched.string[: matched.start()]
+        span = Span(before.count("\n") + 1, matched.start() - before.rfind("\n"))
+        raise PtxSyntaxError(span, "a comment is opened and never closed; expected '*/'")
+    return re.sub(r"[^\n]", " ", comment)
