@@ -162,7 +162,7 @@ class TestBadInput:
         assert "Traceback" not in out
 
     def test_the_position_of_a_bad_byte(self, run: Run) -> None:
-        write("bad.ptx", "ok\nab".encode() + b"\xff")
+        write("bad.ptx", b"ok\nab" + b"\xff")
         assert checked(run, "bad.ptx")["files"][0]["problem"]["line"] == 2
         assert checked(run, "bad.ptx")["files"][0]["problem"]["column"] == 3
 
@@ -255,7 +255,21 @@ class TestJson:
     def test_a_finding(self, run: Run) -> None:
         finding = checked(run, DEMO)["files"][0]["findings"][0]
         assert list(finding) == (
-            "rule code severity message kernel line column source related witness assumptions help fingerprint".split()
+            [
+                "rule",
+                "code",
+                "severity",
+                "message",
+                "kernel",
+                "line",
+                "column",
+                "source",
+                "related",
+                "witness",
+                "assumptions",
+                "help",
+                "fingerprint",
+            ]
         )
         assert finding["source"]["file"] == "tile_store.cu"
         assert finding["source"]["inlined_at"][0]["line"] == 33

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 
@@ -54,11 +55,12 @@ class Package:
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Package:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package]:
     monkeypatch.syspath_prepend(tmp_path)
-    name = f"rules_{abs(hash(request.node.nodeid))}"
-    request.addfinalizer(lambda: [sys.modules.pop(key) for key in [*sys.modules] if key.startswith(name)])
-    return Package(tmp_path, name)
+    name = f"rules_of_{tmp_path.name}"
+    yield Package(tmp_path, name)
+    for module in [module for module in sys.modules if module.startswith(name)]:
+        del sys.modules[module]
 
 
 def test_every_file_in_rules_is_a_rule() -> None:

@@ -1,49 +1,75 @@
-"""Lines of text to show beside a finding: the user's source when it can be read, cut to what a terminal holds."""
+"""The user's source files, when they can be found: the line to point at, and text cut to what a terminal holds."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import lru_cache
 
+from ptxlint.result import Diagnosis
 from ptxlint.source import SourceLocation
 
 SOURCE_LIMIT = 8 << 20
 """Bytes of a source file that are read to show a line of it."""
 
 
-def source_line(location: SourceLocation, ptx: str) -> str:
-    """The text of the source line, or nothing when its file cannot be read.
+def source_file(location: SourceLocation, ptx: str) -> str | None:
+    """The path of the source file, or None when it is not on this machine.
 
-    A relative name is looked for in the working folder, then beside the PTX file.
+    A relative name is looked for in the working folder, then beside the PTX file and in the folders above it.
     """
-    for folder in ("", os.path.dirname(ptx)):
-        lines = _lines(os.path.join(folder, location.file))
-        if 0 < location.line <= len(lines):
-            return lines[location.line - 1]
-    return ""
+    return next((path for path in _candidates(location.file, ptx) if os.path.isfile(path)), None)
+
+
+def source_line(location: SourceLocation, ptx: str) -> str:
+    """The text of the source line, or nothing when its file cannot be read."""
+    path = source_file(location, ptx)
+    lines = _lines(path) if path and os.access(path, os.R_OK) else ()
+    return lines[location.line - 1] if 0 < location.line <= len(lines) else ""
+
+
+def anchor(finding: Diagnosis, ptx: str) -> tuple[str, int, int]:
+    """Where a review tool hangs the finding: file, line and column.
+
+    The innermost source frame whose file lies in the working folder, as a path relative to it, else the PTX line.
+    """
+    for frame in finding.source.frames() if finding.source else ():
+        path = source_file(frame, ptx)
+        if path and frame.line and not (near := os.path.relpath(path)).startswith(os.pardir):
+            return near.replace(os.sep, "/"), frame.line, max(frame.column, 1)
+    return ptx.removeprefix("./"), finding.line, finding.column
 
 
 def cropped(text: str, column: int, width: int) -> tuple[str, int]:
     """At most `width` columns of the text around the column, tabs as blanks, and where the column is in that.
 
-    Columns count from 1. Indentation is kept unless it pushes the column out of sight.
+    Columns count from 1. A column in the indentation means the first character after it.
     """
     flat = "".join(character if character.isprintable() else " " for character in text.rstrip())
-    column = min(max(column, 1), len(flat) + 1)
-    column = max(column, len(flat) - len(flat.lstrip()) + 1) if flat.strip() else column
+    column = min(max(column, len(flat) - len(flat.lstrip()) + 1), len(flat) + 1)
     start = max(0, column - width * 2 // 3) if len(flat) > width else 0
-    end = start + width
-    shown = flat[start:end]
+    shown = flat[start : start + width]
     if start:
         shown = "..." + shown[3:]
-    if end < len(flat):
+    if start + width < len(flat):
         shown = shown[:-3] + "..."
     return shown, column - start
 
 
+def _candidates(name: str, ptx: str) -> Iterator[str]:
+    yield name
+    if os.path.isabs(name):
+        return
+    folder = os.path.dirname(os.path.abspath(ptx))
+    while True:
+        yield os.path.join(folder, name)
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
 @lru_cache(maxsize=64)
 def _lines(path: str) -> tuple[str, ...]:
-    if not os.path.isfile(path) or not os.access(path, os.R_OK):
-        return ()
     with open(path, encoding="utf-8", errors="replace") as file:
-        return tuple(file.read(SOURCE_LIMIT).splitlines())
+        return tuple(file.read(SOURCE_LIMIT).split("\n"))

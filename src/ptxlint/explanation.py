@@ -55,6 +55,19 @@ class Explanation:
         ]
         return "\n\n".join(part for part in parts if part)
 
+    def markdown(self) -> str:
+        """The explanation for a web page."""
+        parts = [
+            f"# {self.name}",
+            f"`{self.code}`, {self.severity}{'' if self.is_default else ', off unless selected'}",
+            self.summary,
+            self.details,
+            *(f"Wrong:\n\n```ptx\n{example.strip()}\n```" for example in self.bad),
+            *(f"Right:\n\n```ptx\n{example.strip()}\n```" for example in self.good),
+            f"PTX ISA: *{self.section}* (since {self.since})",
+        ]
+        return "\n\n".join(part for part in parts if part)
+
     def document(self) -> dict[str, Any]:
         """The explanation as JSON values."""
         return {

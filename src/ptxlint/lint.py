@@ -13,7 +13,7 @@ from ptxlint.launch import Launch, stated
 from ptxlint.parse import parse
 from ptxlint.result import Diagnosis, FileReport, KernelReport, Place, Problem, Verdict
 from ptxlint.rule import Finding, Rule
-from ptxlint.source import Loc, PtxSyntaxError, SourceLocation, Span, locate
+from ptxlint.source import Loc, PtxSyntaxError, SourceLocation, Span
 
 EXCERPT_LIMIT = 400
 """Characters of a PTX line that a finding carries along."""
@@ -125,7 +125,11 @@ def _diagnosis(
 
 
 def _source(module: Module, loc: Loc | None) -> SourceLocation | None:
-    return locate(module, loc) if loc else None
+    if loc is None:
+        return None
+    name = module.strings.get(loc.function) if loc.function else None
+    file = module.files.get(loc.file, "?")
+    return SourceLocation(file, loc.line, loc.column, name, _source(module, loc.inlined_at))
 
 
 def _excerpt(lines: Sequence[str], span: Span) -> str:

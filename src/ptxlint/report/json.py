@@ -20,7 +20,7 @@ def write(report: Report, output: Output) -> None:
 
 def document(report: Report) -> dict[str, Any]:
     """The report as JSON values."""
-    return {"ptxlint": __version__, "files": [_file(file) for file in report.files], "summary": summary(report)}
+    return {"ptxlint": __version__, "files": [file_document(file) for file in report.files], "summary": summary(report)}
 
 
 def summary(report: Report) -> dict[str, Any]:
@@ -34,8 +34,7 @@ def summary(report: Report) -> dict[str, Any]:
     }
 
 
-def finding(found: Diagnosis) -> dict[str, Any]:
-    """A finding as JSON values."""
+def _finding(found: Diagnosis) -> dict[str, Any]:
     return {
         "rule": found.rule,
         "code": found.code,
@@ -53,11 +52,12 @@ def finding(found: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _file(file: FileReport) -> dict[str, Any]:
+def file_document(file: FileReport) -> dict[str, Any]:
+    """The report on one file as JSON values."""
     return {
         "path": file.path,
         "kernels": [_kernel(kernel) for kernel in file.kernels],
-        "findings": [finding(found) for found in file.findings],
+        "findings": [_finding(found) for found in file.findings],
         "remarks": [_place(remark) for remark in file.remarks],
         "problem": _problem(file.problem),
         "faults": [_fault(fault) for fault in file.faults],
