@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from ptxlint import cfg
+from ptxlint.analyses.values import Values
 from ptxlint.cfg import Cfg
 from ptxlint.dataflow import Analysis, Solution, solve
 from ptxlint.ir import Function, Module, Variable
@@ -39,6 +40,11 @@ class Facts:
         """The variables and parameters that the function can name; its own hide those of the module."""
         own = (*self.function.parameters, *self.function.results, *self.function.variables)
         return {variable.name: variable for variable in (*self.module.variables, *own)}
+
+    @cached_property
+    def values(self) -> Values:
+        """What the integer and predicate registers hold."""
+        return Values(self.cfg)
 
     def solve(self, analysis: type[Analysis[State]]) -> Solution[State]:
         """The states of an analysis at every point; the class is instantiated with these facts."""
