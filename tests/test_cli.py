@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import pytest
 
 from ptxlint import __version__, cli, registry
 from ptxlint.facts import Facts
+from ptxlint.rule import Finding
 
 DEMO = Path(str(files("ptxlint.demo") / "tile_store.ptx"))
 CLEAN = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n"
@@ -118,8 +119,13 @@ class TestLaunch:
 
     def test_they_arrive(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         seen: list[Facts] = []
+
+        def recorded(self: object, facts: Facts) -> Iterator[Finding]:  # noqa: ARG001
+            seen.append(facts)
+            yield from ()
+
         for rule in registry.rules():
-            monkeypatch.setattr(rule, "check", lambda self, facts: seen.append(facts) or ())  # noqa: ARG005
+            monkeypatch.setattr(rule, "check", recorded)
         options = "--block 64,2 --cluster 2 --grid 8,8,2 --dynamic-smem 4096 --param n=0x10 --param 3=-1"
         assert run("check", *options.split(), DEMO)[0] == 0
         launch = seen[0].launch

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+class UnusableError(click.ClickException):
+    """The input cannot be used; exit status 2."""
+
+    exit_code = 2
+
+
 def kernel_arguments(command: Command) -> Command:
     """Add FILE, `--kernel` and the launch options; pass them all to `kernels`."""
     chosen = click.option("--kernel", default="*", metavar="GLOB", help="Only functions whose name matches.")
@@ -35,7 +41,7 @@ def kernels(file: str, kernel: str, **launch: Any) -> Iterator[Facts]:
     matching = [function for function in found if fnmatchcase(function.name, kernel)]
     if not matching:
         names = ", ".join(function.name for function in found) or "none"
-        raise _failed(f"{file} has no function that matches {kernel!r}; it has {names}")
+        raise UnusableError(f"{file} has no function that matches {kernel!r}; it has {names}")
     for function in matching:
         yield Facts(module, function, stated(function, launch_of(launch)))
 
@@ -47,12 +53,6 @@ def module_in(file: str) -> Module:
     try:
         return parse(inputs.read(file))
     except inputs.UnreadableError as error:
-        raise _failed(f"{file} {error.problem.message}") from error
+        raise UnusableError(f"{file} {error.problem.message}") from error
     except PtxSyntaxError as error:
-        raise _failed(f"{file}:{error.span}: {error.message}") from error
-
-
-def _failed(message: str) -> click.ClickException:
-    failure = click.ClickException(message)
-    failure.exit_code = 2
-    return failure
+        raise UnusableError(f"{file}:{error.span}: {error.message}") from error

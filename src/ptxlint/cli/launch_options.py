@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,48 +13,49 @@ from ptxlint.launch import Dimensions, Launch
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Extents(click.ParamType):
-    """`X[,Y[,Z]]`: one to three positive integers; those left out are 1."""
-
-    name = "X[,Y[,Z]]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Dimensions:
-        """The three extents."""
-        if isinstance(value, tuple):
-            return (value[0], value[1], value[2])
-        parts = [part.strip() for part in str(value).split(",")]
-        if len(parts) > 3 or not all(part.isdecimal() and int(part) for part in parts):
-            self.fail(f"{value!r} is not one to three positive integers, such as 128 or 32,4", param, ctx)
-        x, y, z = ([int(part) for part in parts] + [1, 1])[:3]
-        return (x, y, z)
+def extents(ctx: click.Context, param: click.Parameter, text: str | None) -> Dimensions | None:
+    """`X[,Y[,Z]]` as three extents; those left out are 1."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > 3 or not all(part.isdecimal() and int(part) for part in parts):
+        raise click.BadParameter(f"{text!r} is not one to three positive integers, such as 128 or 32,4", ctx, param)
+    x, y, z = ([int(part) for part in parts] + [1, 1])[:3]
+    return (x, y, z)
 
 
-class Assignment(click.ParamType):
-    """`NAME=INT`: a kernel parameter, by name or by index from 0, and its value in any base."""
-
-    name = "NAME=INT"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str | int, int]:
-        """The parameter and the value."""
-        if isinstance(value, tuple):
-            return (value[0], value[1])
-        name, equals, number = str(value).partition("=")
+def assignments(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str | int, int]:
+    """Each `NAME=INT` as a kernel parameter, by name or by index from 0, and its value in any base."""
+    values: dict[str | int, int] = {}
+    for text in texts:
+        match = re.fullmatch(r"(?:(\d+)|(\w[\w$]*))=\s*([-+]?\w+)", text)
         try:
-            amount = int(number, 0)
+            number = int(match[3], 0) if match else None
         except ValueError:
-            amount, equals = 0, ""
-        if not name or not equals:
-            self.fail(f"{value!r} is not a parameter and an integer, such as n=4096 or 2=0x10", param, ctx)
-        return (int(name) if name.isdecimal() else name, amount)
+            number = None
+        if match is None or number is None:
+            message = f"{text!r} is not a parameter and an integer, such as n=4096 or 2=0x10"
+            raise click.BadParameter(message, ctx, param)
+        values[int(match[1]) if match[1] else match[2]] = number
+    return values
+
+
+def _shape(name: str, help_text: str) -> Callable[[Command], Command]:
+    return click.option(name, callback=extents, metavar="X[,Y[,Z]]", help=help_text)
 
 
 _OPTIONS = (
-    click.option("--block", type=Extents(), help="Threads of a block, where the PTX does not say."),
-    click.option("--cluster", type=Extents(), help="Blocks of a cluster, where the PTX does not say."),
-    click.option("--grid", type=Extents(), help="Blocks of the grid."),
+    _shape("--block", "Threads of a block, where the PTX does not say."),
+    _shape("--cluster", "Blocks of a cluster, where the PTX does not say."),
+    _shape("--grid", "Blocks of the grid."),
     click.option("--dynamic-smem", type=click.IntRange(0), metavar="BYTES", help="Dynamic shared memory of a block."),
     click.option(
-        "--param", "parameters", type=Assignment(), multiple=True, help="Value of a kernel parameter; repeatable."
+        "--param",
+        "parameters",
+        callback=assignments,
+        metavar="NAME=INT",
+        multiple=True,
+        help="Value of a kernel parameter, by name or index; repeatable.",
     ),
 )
 
@@ -72,5 +74,5 @@ def launch_of(settings: dict[str, Any]) -> Launch:
         settings["cluster"],
         settings["grid"],
         settings["dynamic_smem"],
-        dict(settings["parameters"]),
+        settings["parameters"],
     )
