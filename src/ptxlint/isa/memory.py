@@ -9,6 +9,7 @@ _PARALLEL = "Parallel Synchronization and Communication Instructions: "
 _TEXTURE = "Texture Instructions: "
 _SURFACE = "Surface Instructions: "
 _STACK = "Stack Manipulation Instructions: "
+_TEX = "=destination address:address lod?level dpdx?grad dpdy?grad"
 _POLICY = "policy?L2::cache_hint"
 
 _READ = (Access("address", Mode.READ),)
@@ -161,13 +162,13 @@ _CACHE: tuple[Row, ...] = (
 _TEXTURES: tuple[Row, ...] = (
     Row(
         "tex",
-        "=destination address:address lod?level dpdx?grad dpdy?grad offset?:vector depth?",
+        f"{_TEX} offset?:vector depth? / {_TEX} offset depth",
         _TEXTURE + "tex",
         accesses=_READ_TEXTURE,
     ),
     Row(
         "tld4",
-        "=destination address:address offset?:vector depth?",
+        "=destination address:address offset?:vector depth? / =destination address:address offset depth",
         _TEXTURE + "tld4",
         (2, 2),
         20,

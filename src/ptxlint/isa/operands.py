@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -94,6 +95,7 @@ class Form:
 
     row: Row
     readings: tuple[tuple[Slot, ...], ...]
+    only: dict[int, tuple[Slot, ...]]
 
     def reading(self, operands: tuple[Operand, ...]) -> tuple[Slot, ...] | None:
         """The first reading that has a slot of the right kind for each operand."""
@@ -126,8 +128,15 @@ def form(instruction: Instruction) -> Form | None:
         found = row(instruction)
         if found is None:
             return _forms.setdefault(key, None)
-        readings = [r for slots in alternatives(found.operands) for r in _readings(slots, key[1])]
-        return _forms.setdefault(key, Form(found, tuple(dict.fromkeys(readings))))
+        return _forms.setdefault(key, _form(found, key[1]))
+
+
+def _form(found: Row, modifiers: tuple[str, ...]) -> Form:
+    """The form of a row under these modifiers; `only` holds the readings that no other of their length rivals."""
+    every = [reading for slots in alternatives(found.operands) for reading in _readings(slots, modifiers)]
+    readings = tuple(dict.fromkeys(every))
+    lengths = Counter(map(len, readings))
+    return Form(found, readings, {len(r): r for r in readings if lengths[len(r)] == 1})
 
 
 def slots(instruction: Instruction) -> tuple[Slot, ...]:
@@ -135,7 +144,7 @@ def slots(instruction: Instruction) -> tuple[Slot, ...]:
     operands = instruction.operands
     known = form(instruction)
     if known is not None:
-        reading = known.reading(operands)
+        reading = known.only.get(len(operands)) or known.reading(operands)
         if reading is not None:
             return reading
         best = max(known.readings, key=len)
@@ -155,43 +164,48 @@ def roles(instruction: Instruction) -> dict[str, Operand]:
     return {slot.role: operand for slot, operand in zip(slots(instruction), instruction.operands, strict=True)}
 
 
-def _registers(operand: Operand) -> Iterator[Register]:
-    """Every register that an operand names, in order."""
+def _collect(operand: Operand, found: list[Register]) -> None:
+    """Append every register that an operand names, in order."""
     match operand:
         case Register():
-            yield operand
-        case Not(inner) | Negated(inner):
-            yield from _registers(inner)
-        case Element(register, _):
-            yield register
-        case Indexed(_, index):
-            yield from _registers(index)
-        case Pair(first, second):
-            yield from _registers(first)
-            yield from _registers(second)
+            found.append(operand)
+        case Immediate() | SpecialRegister() | Symbol() | Label() | Sink():
+            return
+        case Address(base, _, rest):
+            _collect(base, found)
+            for element in rest:
+                _collect(element, found)
         case Vector(elements) | Arguments(elements):
             for element in elements:
-                yield from _registers(element)
-        case Address(base, _, rest):
-            yield from _registers(base)
-            for element in rest:
-                yield from _registers(element)
-        case SpecialRegister() | Immediate() | Symbol() | Label() | Sink():
-            return
+                _collect(element, found)
+        case Not(inner) | Negated(inner):
+            _collect(inner, found)
+        case Element(register, _):
+            found.append(register)
+        case Indexed(_, index):
+            _collect(index, found)
+        case Pair(first, second):
+            _collect(first, found)
+            _collect(second, found)
 
 
-def _read_of(operand: Operand, slot: Slot) -> Iterator[Register]:
-    """The registers of an operand that are read: those of a result only inside an address or as part of a register."""
-    if slot.is_read or isinstance(operand, Address | Indexed):
-        yield from _registers(operand)
-    elif isinstance(operand, Element):
-        yield operand.register
-    elif isinstance(operand, Vector | Arguments):
-        for element in operand.elements:
-            yield from _read_of(element, slot)
-    elif isinstance(operand, Pair):
-        yield from _read_of(operand.first, slot)
-        yield from _read_of(operand.second, slot)
+def _collect_read(result: Operand, found: list[Register]) -> None:
+    """Append the registers that are read where a result is written: inside an address, or around a component."""
+    match result:
+        case Address() | Indexed():
+            _collect(result, found)
+        case Element(register, _):
+            found.append(register)
+        case Vector(elements) | Arguments(elements):
+            for element in elements:
+                _collect_read(element, found)
+        case Pair(first, second):
+            _collect_read(first, found)
+            _collect_read(second, found)
+
+
+def _once(found: list[Register]) -> tuple[Register, ...]:
+    return tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found)
 
 
 def reads(instruction: Instruction) -> tuple[Register, ...]:
@@ -199,19 +213,19 @@ def reads(instruction: Instruction) -> tuple[Register, ...]:
 
     An instruction that writes one component of a register (`%v.x`) reads the rest of it too.
     """
-    guard = (instruction.guard.register,) if instruction.guard else ()
-    pairs = zip(slots(instruction), instruction.operands, strict=True)
-    found = [register for slot, operand in pairs for register in _read_of(operand, slot)]
-    return tuple(dict.fromkeys((*guard, *found)))
+    found = [instruction.guard.register] if instruction.guard else []
+    for slot, operand in zip(slots(instruction), instruction.operands, strict=True):
+        if slot.is_read:
+            _collect(operand, found)
+        elif type(operand) is not Register:
+            _collect_read(operand, found)
+    return _once(found)
 
 
 def writes(instruction: Instruction) -> tuple[Register, ...]:
     """The registers that an instruction writes, each once; all elements of a vector or pair of results."""
-    pairs = zip(slots(instruction), instruction.operands, strict=True)
-    found = [
-        register
-        for slot, operand in pairs
-        if slot.is_written and not isinstance(operand, Address | Indexed)
-        for register in _registers(operand)
-    ]
-    return tuple(dict.fromkeys(found))
+    found: list[Register] = []
+    for slot, operand in zip(slots(instruction), instruction.operands, strict=True):
+        if slot.is_written and not isinstance(operand, Address | Indexed):
+            _collect(operand, found)
+    return _once(found)
