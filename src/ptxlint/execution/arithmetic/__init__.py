@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from ptxlint.execution.arithmetic import bits, comparison, conversion, floating, integer
-from ptxlint.execution.arithmetic.form import Form, Function, Plan, is_float, mask, types, width
+from ptxlint.execution.arithmetic.form import Form, Function, Plan, is_float, mask, type_names, width
 from ptxlint.execution.arithmetic.formats import FORMATS
 from ptxlint.ir import (
     Immediate,
@@ -31,6 +31,8 @@ from ptxlint.ir import (
 
 Input: TypeAlias = Register | SpecialRegister | Immediate | Symbol
 Output: TypeAlias = Register | Sink
+
+_INPUTS = frozenset((Register, SpecialRegister, Immediate, Symbol))
 
 CARRY = Register("%cc", "pred")
 """The condition code register's carry flag, `CC.CF`."""
@@ -59,37 +61,32 @@ def scalar(instruction: Instruction) -> Computation | None:
     """What the instruction computes, guard aside; None when it does more than compute registers from registers, or
     is not known.
     """
-    if instruction.opcode not in _BUILDERS or not instruction.operands:
+    opcode, operands = instruction.opcode, instruction.operands
+    if opcode not in _BUILDERS or not operands:
         return None
-    outputs = _outputs(instruction.operands[0])
-    sources = instruction.operands[1:]
-    table = 0
-    if instruction.opcode == "lop3" and len(sources) >= 4:
-        table = sources[3].value if isinstance(sources[3], Immediate) and isinstance(sources[3].value, int) else -1
-        sources = sources[:3] + sources[4:]
-    operands = [operand for source in sources for operand in _flattened(source)]
-    inputs = tuple(found for operand in operands if (found := _input(operand)) is not None)
-    if not outputs or table < 0 or len(inputs) != len(operands):
+    table = None
+    sources = operands[1:]
+    if opcode == "lop3" and len(sources) >= 4:
+        table, sources = sources[3], sources[:3] + sources[4:]
+    inputs, is_plain = sources, True
+    for source in sources:
+        if type(source) not in _INPUTS:
+            sources = tuple(item for operand in sources for item in _flattened(operand))
+            inputs, is_plain = tuple(map(_unsigned, sources)), False
+            break
+    destination = operands[0]
+    outputs = (destination,) if type(destination) is Register else _outputs(destination)
+    if not outputs or not (is_plain or all(type(item) in _INPUTS for item in inputs)):
         return None
-    plan = _plan(
-        Form(
-            instruction.opcode,
-            instruction.modifiers,
-            types(instruction.modifiers),
-            len(inputs),
-            len(outputs),
-            next((output.type for output in outputs if isinstance(output, Register)), "b32"),
-            table,
-        )
-    )
+    register = next((output.type for output in outputs if isinstance(output, Register)), "b32")
+    plan = _plan(opcode, instruction.modifiers, len(inputs), len(outputs), register, table)
     if plan is None or len(plan.inputs) != len(inputs):
         return None
-    return Computation(
-        _with_signs(plan, operands),
-        (*inputs, CARRY) if plan.reads_carry else inputs,
-        (*outputs, CARRY) if plan.writes_carry else outputs,
-        (*plan.inputs, "pred") if plan.reads_carry else plan.inputs,
-    )
+    read = cast("tuple[Input, ...]", inputs)
+    types, function = plan.inputs, plan.function if is_plain else _with_signs(plan, sources)
+    if plan.reads_carry:
+        read, types = (*read, CARRY), (*types, "pred")
+    return Computation(function, read, (*outputs, CARRY) if plan.writes_carry else outputs, types)
 
 
 def constant(immediate: Immediate, type_name: str) -> int:
@@ -108,9 +105,17 @@ def constant(immediate: Immediate, type_name: str) -> int:
 
 
 @cache
-def _plan(form: Form) -> Plan | None:
-    builder = _BUILDERS[form.opcode]
-    return builder(form) if form.types else None
+def _plan(
+    opcode: str, modifiers: tuple[str, ...], arity: int, results: int, register: str, table: Operand | None
+) -> Plan | None:
+    """The plan of a form. The table of `lop3` is part of the form, since it is always a constant."""
+    lut = 0
+    if table is not None:
+        if not isinstance(table, Immediate) or not isinstance(table.value, int):
+            return None
+        lut = table.value
+    form = Form(opcode, modifiers, type_names(modifiers), arity, results, register, lut)
+    return _BUILDERS[opcode](form) if form.types else None
 
 
 def _outputs(operand: Operand) -> tuple[Output, ...]:
@@ -130,16 +135,11 @@ def _flattened(operand: Operand) -> tuple[Operand, ...]:
     return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
-def _input(operand: Operand) -> Input | None:
-    match operand:
-        case Not(operand=Register() as register) | Negated(operand=Register() as register):
-            return register
-        case Register() | SpecialRegister() | Immediate() | Symbol():
-            return operand
-    return None
+def _unsigned(operand: Operand) -> Operand:
+    return operand.operand if isinstance(operand, Not | Negated) else operand
 
 
-def _with_signs(plan: Plan, operands: list[Operand]) -> Function:
+def _with_signs(plan: Plan, operands: tuple[Operand, ...]) -> Function:
     """The function with `!p` and `-r` applied to the inputs that are written so."""
     changes = [_change(operand, kind) for operand, kind in zip(operands, plan.inputs, strict=True)]
     if not any(changes):

@@ -13,8 +13,10 @@ _INTEGRAL: dict[str, Callable[[float], float]] = {"rni": round, "rzi": math.trun
 
 
 def cvt(form: Form) -> Plan | None:
-    """*cvt*; None for the formats below 16 bits, `cvt.pack` and stochastic rounding."""
-    if len(form.types) != 2 or form.one_of("pack", "rs", "scaled::n2::ue8m0"):
+    """*cvt* and *cvt.pack*; None for the formats below 8 bits, the 8-bit floats and stochastic rounding."""
+    if form.has("pack"):
+        return _saturating_pack(form)
+    if len(form.types) != 2 or form.one_of("rs", "scaled::n2::ue8m0"):
         return None
     destination, source = form.types
     if any(modifier.startswith(("e2m", "e3m", "e4m", "e5m", "ue8m")) for modifier in form.modifiers):
@@ -32,6 +34,25 @@ def cvt(form: Form) -> Plan | None:
                 return _packed(form, lane, source)
             function = _between_floats(form, destination, source)
     return Plan(function, (source,)) if function else None
+
+
+def _saturating_pack(form: Form) -> Plan | None:
+    """Two integers clamped and packed, `a` above `b`, and above them the low bits of `c` where there is one."""
+    narrow, source, *_ = form.types
+    s, ones, bits = sign(source), mask(narrow), width(narrow)
+    low, high = _range(narrow)
+
+    def clamp(a: int) -> int:
+        return min(max((a ^ s) - s, low), high) & ones
+
+    match form.arity, len(form.types):
+        case 2, 2:
+            return Plan(lambda a, b: clamp(a) << bits | clamp(b), (source, source))
+        case 3, 3:
+            return Plan(
+                lambda a, b, c: (c << 2 * bits | clamp(a) << bits | clamp(b)) & 0xFFFFFFFF, (source, source, "b32")
+            )
+    return None
 
 
 def _register_mask(form: Form, destination: str) -> int:

@@ -57,7 +57,7 @@ class Plan:
     writes_carry: bool = False
 
 
-def types(modifiers: tuple[str, ...]) -> tuple[str, ...]:
+def type_names(modifiers: tuple[str, ...]) -> tuple[str, ...]:
     """The modifiers that name a type, in order."""
     return tuple(modifier for modifier in modifiers if _TYPE.fullmatch(modifier))
 
