@@ -20,7 +20,7 @@ DECLARATION = re.compile(
     r"/\*\n(?P<heading>//.*?)\n\*/\n#if __cccl_ptx_isa >= (?P<isa>\d+)\n(?P<code>.*?)\n#endif", re.DOTALL
 )
 FUNCTION = re.compile(
-    r"template\s*<.*?>\s*_CCCL_DEVICE_API\s+(?P<result>[\w:]+)\s+(?P<name>\w+)\((?P<parameters>.*?)\)\n\{(?P<body>.*)",
+    r"template\s*<(?P<template>.*?)>\s*_CCCL_DEVICE_API\s+(?P<result>[\w:]+)\s+(?P<name>\w+)\((?P<parameters>.*?)\)\n\{(?P<body>.*)",
     re.DOTALL,
 )
 PARAMETER = re.compile(
@@ -65,7 +65,7 @@ CHOSEN_TYPES = {
     "_Type": ("unsigned", "unsigned long long"),
 }
 
-CHOSEN_IMMEDIATES = {"imm_reg_count": 64, "size": 128, "initval": 0, "N": 1, "ord": 1, "scale_input_d": 3}
+CHOSEN_IMMEDIATES = {"imm_reg_count": 64, "size": 128, "initval": 0, "N": 1, "ord": 1, "new_val": 1, "scale_input_d": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +85,24 @@ class Wrapper:
     """One overload of a cuda::ptx function, with the SM targets that its comment names."""
 
     name: str
+    template: str
     result: str
     parameters: tuple[Parameter, ...]
     body: str
     targets: tuple[str, ...]
 
-    @property
-    def deduces_result(self) -> bool:
-        """Whether the result's type follows from the arguments."""
-        return self.result not in CHOSEN_TYPES or self.result in {each.type for each in self.parameters}
+    def spelled_out(self, picked: list[str]) -> str:
+        """The template argument that the call must name, in angle brackets.
+
+        It is the result's type where no argument has it, and the kind of those tcgen05.mma overloads that are
+        ambiguous with the ones whose last argument has a default.
+        """
+        types = [each.type for each in self.parameters]
+        if self.result in CHOSEN_TYPES and self.result not in types:
+            return f"<{CHOSEN_TYPES[self.result][0]}>"
+        if self.template.startswith("::cuda::ptx::dot_kind"):
+            return f"<cuda::ptx::{picked[types.index('::cuda::ptx::kind_t')]}_t::value>"
+        return ""
 
     def runs_on(self, arch: str) -> bool:
         """Whether a target is this architecture, its family, or a plain one not above it."""
@@ -132,7 +141,8 @@ def wrappers(text: str) -> Iterator[Wrapper]:
         listed = " ".join(function["parameters"].split())
         parameters = tuple(parameter(piece) for piece in re.split(r", (?![^<]*>)", listed) if piece)
         targets = tuple(re.findall(r"SM_(\w+)", declaration["heading"]))
-        yield Wrapper(function["name"], function["result"], parameters, function["body"], targets)
+        template = " ".join(function["template"].split())
+        yield Wrapper(function["name"], template, function["result"], parameters, function["body"], targets)
 
 
 def parameter(text: str) -> Parameter:
@@ -193,8 +203,7 @@ def kernel(wrapper: Wrapper, picked: list[str], name: str) -> str:
             arguments.append(local)
         else:
             arguments.append(f"taken<{choice}>(global, {place})")
-    explicit = "" if wrapper.deduces_result else f"<{CHOSEN_TYPES[wrapper.result][0]}>"
-    call = f"cuda::ptx::{wrapper.name}{explicit}({', '.join(arguments)})"
+    call = f"cuda::ptx::{wrapper.name}{wrapper.spelled_out(picked)}({', '.join(arguments)})"
     if wrapper.result != "void":
         call = f"given(global, {call})"
     return KERNEL.format(name=name, before="\n  ".join(before), call=call, after="\n  ".join(after))

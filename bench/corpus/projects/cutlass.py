@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.corpus.nvcc import cuda_recipe, yield_to_others
 from bench.corpus.produce import Recipe, produce
 
-REQUIREMENTS = ("nvidia-cutlass==4.2.0.0",)
+REQUIREMENTS = ("--no-deps", "nvidia-cutlass==4.2.0.0", "nvidia-curand==10.4.5.25")
 
 Flags = tuple[str, ...]
 
@@ -252,7 +252,8 @@ def main() -> int:
     """Build the modules into the folder named on the command line."""
     root = package_source()
     includes = ("include", "tools/util/include", "examples/common", "examples")
-    flags = ("--expt-relaxed-constexpr", "-DNDEBUG", *(f"-I{root / folder}" for folder in includes))
+    curand = distribution("nvidia-curand").locate_file("nvidia/cu13/include")
+    flags = ("--expt-relaxed-constexpr", "-DNDEBUG", *(f"-I{root / folder}" for folder in includes), f"-I{curand}")
     yield_to_others()
     return produce(list(recipes(root, flags)), "nvidia-cutlass", time_limit=1800)
 
