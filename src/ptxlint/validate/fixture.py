@@ -30,10 +30,10 @@ class TensorMap:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A kernel parameter: a buffer (`in`, `out`, `inout`) or a scalar with its `value`.
+    """A kernel parameter: a buffer (`in`, `out`, `scratch`) or a scalar with its `value`.
 
     `count`, `fill` and `expect` are numpy expressions over the scalars and the buffers before them. With `tensormap`
-    the kernel gets a tensor map of the buffer by value.
+    the kernel gets a tensor map by value, of the buffer itself or of the other parameter that `of` names.
     """
 
     name: str
@@ -44,11 +44,15 @@ class Parameter:
     expect: str = ""
     value: int | float = 0
     tensormap: TensorMap | None = None
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Grid, block and cluster extents, and dynamic shared memory in bytes."""
+    """Grid, block and cluster extents, and dynamic shared memory in bytes.
+
+    `dependent` lets a kernel of the sequence start before the one before it has ended.
+    """
 
     grid: tuple[int, ...] = (1, 1, 1)
     block: tuple[int, ...] = (32, 1, 1)
@@ -87,11 +91,11 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A kernel file with everything its header says."""
+    """A kernel file with everything its header says. `sequence` names the kernels that one run launches."""
 
     name: str
     arch: str
-    entry: str
+    sequence: tuple[str, ...]
     launch: Launch
     parameters: tuple[Parameter, ...]
     variants: tuple[Variant, ...]
@@ -126,7 +130,7 @@ def load_fixture(source: Path) -> Fixture:
     return Fixture(
         name=kernel["name"],
         arch=kernel["arch"],
-        entry=kernel.get("entry", kernel["name"]),
+        sequence=tuple(kernel.get("sequence", [kernel["name"]])),
         launch=Launch(**{key: as_tuple(value) for key, value in table.get("launch", {}).items()}),
         parameters=tuple(parameter_of(entry) for entry in table.get("parameter", ())),
         variants=variants,
