@@ -104,14 +104,15 @@ def _child(recipe: Recipe, out: Path, scratch: Path) -> None:
         text = recipe.make()
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - the compilers of others raise anything
         (scratch / "traceback").write_text(traceback.format_exc(), encoding="utf-8")
-        (scratch / "reason").write_text(f"{type(problem).__name__}: {_first_line(str(problem))}", encoding="utf-8")
+        (scratch / "reason").write_text(f"{type(problem).__name__}: {_gist(str(problem))}", encoding="utf-8")
         return
     write_whole(_target(out, recipe), text)
 
 
-def _first_line(message: str) -> str:
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    return lines[0][:300] if lines else ""
+def _gist(message: str) -> str:
+    """First and last line: compilers print the place first and the cause last."""
+    lines = [line.strip()[:200] for line in message.splitlines() if line.strip()]
+    return " ... ".join(dict.fromkeys([*lines[:1], *lines[-1:]]))
 
 
 def _finish(job: _Job, out: Path) -> bool:
