@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -29,7 +30,7 @@ from ptxlint.ir import (
 )
 from ptxlint.isa.operands import KINDS, alternatives
 from ptxlint.parse import parse
-from ptxlint.source import Span
+from ptxlint.source import PtxSyntaxError, Span
 
 REGISTERS = ".reg .pred %p<9>; .reg .b16 %rs<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .b128 %rq<3>;"
 TARGETS = {75: (6, 3), 80: (7, 0), 90: (7, 8), 100: (8, 6), 103: (8, 8)}
@@ -97,6 +98,26 @@ def test_each_form_has_its_roles(line: str, roles: str) -> None:
 def test_every_row_of_the_asynchronous_machinery_has_a_form() -> None:
     shown = set(_first_forms())
     assert [row for row in isa.ROWS if row.is_asynchronous_machinery and row.since <= (9, 0) and row not in shown] == []
+
+
+def _corpus() -> list[Path]:
+    """The PTX of the fixtures, or that under the folder which PTXLINT_CORPUS names."""
+    folder = os.environ.get("PTXLINT_CORPUS") or Path(__file__).parents[1] / "fixtures"
+    return sorted(Path(folder).rglob("*.ptx"))
+
+
+def test_every_instruction_of_real_ptx_has_a_row_and_a_reading() -> None:
+    misfits: dict[str, str] = {}
+    for path in _corpus():
+        try:
+            functions = parse(path.read_text()).functions
+        except PtxSyntaxError:
+            continue
+        for function in functions:
+            misfits |= {
+                f"{i.name} {len(i.operands)}": f"{path}:{i.span}: {i}" for i in function.body or () if not isa.fits(i)
+            }
+    assert list(misfits.values()) == []
 
 
 def _assemble(lines: list[str], version: Version, target: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ Names of operand roles, wherever a row has such an operand:
 
 | instructions | roles |
 |---|---|
-| mbarrier.* | `mbarrier` (the address), `count`, `tx` (bytes), `token` (result of an arrive, operand of a wait), `parity`, `done` (result of a wait), `hint` (nanoseconds), `mask` |
+| mbarrier.* | `mbarrier` (the address), `count`, `tx` (bytes), `token` (result of an arrive, operand of a wait), `parity`, `done` (result of a wait), `report`, `hint` (nanoseconds), `mask` |
 | cp.async | `destination`, `source`, `size`, `source_size` or `ignore` (a predicate), `policy` |
 | bulk copies and reductions | `destination`, `source`, `size`, `mbarrier`, `mask` (multicast, or bytes under `.cp_mask`), `policy`, `offsets` (im2col) |
 | tensor copies | the same; the tensor map with its coordinates is the `source` of a load and the `destination` of a store |

@@ -105,7 +105,6 @@ ROWS: tuple[Row, ...] = (
         _PARALLEL + "griddepcontrol",
         (7, 8),
         90,
-        waits=Tracking.GRID,
         is_asynchronous_machinery=True,
     ),
     Row(

@@ -93,7 +93,7 @@ ROWS: tuple[Row, ...] = (
     _row("cp.async.mbarrier.arrive", "mbarrier", (7, 0), commits=Tracking.CP_ASYNC),
     _row(
         "mbarrier.test_wait",
-        "=done mbarrier token",
+        "=done =report? mbarrier:address token",
         (7, 0),
         section="mbarrier.test_wait/mbarrier.try_wait",
         semantics="acquire",
@@ -102,7 +102,7 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "mbarrier.test_wait",
-        "=done mbarrier parity",
+        "=done =report? mbarrier:address parity",
         (7, 1),
         requires=("parity",),
         section="mbarrier.test_wait/mbarrier.try_wait",
@@ -112,7 +112,7 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "mbarrier.try_wait",
-        "=done mbarrier token hint?",
+        "=done =report? mbarrier:address token hint?",
         (7, 8),
         90,
         section="mbarrier.test_wait/mbarrier.try_wait",
@@ -122,7 +122,7 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "mbarrier.try_wait",
-        "=done mbarrier parity hint?",
+        "=done =report? mbarrier:address parity hint?",
         (7, 8),
         90,
         requires=("parity",),

@@ -71,7 +71,10 @@ _TENSORMAP = "tensormap::generic"
 
 
 def covers(instruction: Instruction) -> Coverage | None:
-    """What a proxy fence covers, None for any other instruction. Source: PTX ISA, *membar, fence*."""
+    """What a proxy fence covers, None for any other instruction. Source: PTX ISA, *membar/fence*.
+
+    The fabric fences of PTX ISA 9.3 are not covered: None.
+    """
     modifiers = instruction.modifiers
     if instruction.opcode == "tensormap" and modifiers[:1] == ("cp_fenceproxy",):
         return Coverage(Proxy.GENERIC, Proxy.TENSORMAP, "release", frozenset({"global"}), scope(instruction))
@@ -83,6 +86,8 @@ def covers(instruction: Instruction) -> Coverage | None:
         return Coverage(Proxy.GENERIC, Proxy.ALIAS, direction, _EVERYWHERE, reach)
     if _TENSORMAP in modifiers:
         return Coverage(Proxy.GENERIC, Proxy.TENSORMAP, direction, _EVERYWHERE, reach)
+    if "async" not in modifiers and "async::generic" not in modifiers:
+        return None
     spaces = next((_SPACES[modifier] for modifier in modifiers if modifier in _SPACES), _EVERYWHERE)
     if "sync_restrict::shared::cta" in modifiers:
         spaces = _SHARED_CTA
