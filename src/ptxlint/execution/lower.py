@@ -1,0 +1,281 @@
+"""From the slice of a function to a program: blocks become segments, branches choose between them or part agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxlint import isa
+from ptxlint.cfg import Block, Cfg, EdgeKind
+from ptxlint.execution import compute, events
+from ptxlint.execution.arithmetic import CARRY
+from ptxlint.execution.layout import Layout
+from ptxlint.execution.machine import BLOCKED
+from ptxlint.execution.program import End, Program, Segment, Slots, Step
+from ptxlint.execution.slice import Slice
+from ptxlint.execution.strand import Strand, spread
+from ptxlint.ir import Instruction, Register
+from ptxlint.isa import Flow
+
+
+def lower(cfg: Cfg, slice_: Slice, layout: Layout) -> Program:
+    """The program of a function's slice."""
+    return _Lowering(cfg, slice_, layout).run()
+
+
+class _Lowering:
+    """Builds the segments; block numbers are resolved to segments through forward references."""
+
+    def __init__(self, cfg: Cfg, slice_: Slice, layout: Layout) -> None:
+        self.cfg = cfg
+        self.slice = slice_
+        self.slots = Slots()
+        self.layout = layout
+        self.parameters = frozenset(parameter.name for parameter in cfg.function.parameters)
+        self.starts: dict[int, int] = {}
+        self.segments: list[Segment] = []
+        self.unknown: list[int] = []
+        self.finish = 0
+
+    def run(self) -> Program:
+        reachable = [block for block in self.cfg.blocks if block.index in self.cfg.reachable]
+        pieces = {block.index: self._pieces(block) for block in reachable}
+        cursor = 0
+        for block in reachable:
+            self.starts[block.index] = cursor
+            cursor += len(pieces[block.index])
+        self.finish = cursor
+        self.starts[self.cfg.exit] = cursor
+        for block in reachable:
+            for index, piece in enumerate(pieces[block.index]):
+                is_last = index == len(pieces[block.index]) - 1
+                self.segments.append(self._segment(block, piece, is_last))
+        last = len(self.cfg.body) - 1
+        self.segments.append(Segment((), lambda strand: strand.machine.end(strand, last), last, 1))
+        varying = sorted(self.slots.register(name) for name in self.slice.varying)
+        special = [i for slot, i in self.slots.index.items() if slot.kind == "special"]
+        carry = [self.slots.register(CARRY.name)]
+        program = Program(
+            self.layout,
+            self.segments,
+            self.slots,
+            tuple(dict.fromkeys([*varying, *special, *carry])),
+            unknown=self.unknown,
+            events=self.slice.seeds,
+            parameters=tuple(parameter.name for parameter in self.cfg.function.parameters),
+        )
+        program.seal()
+        return program
+
+    def _pieces(self, block: Block) -> list[list[int]]:
+        """The points of a block, each synchronization point by itself: it may run again, what stands before it not.
+
+        The last piece ends with the block's branch, if it has one.
+        """
+        pieces: list[list[int]] = [[]]
+        for point in block.points:
+            if point not in self.slice.points:
+                continue
+            if point in self.slice.seeds:
+                pieces.extend(([point], []) if pieces[-1] else ([],))
+                if len(pieces[-2]) == 0:
+                    pieces[-2].append(point)
+            else:
+                pieces[-1].append(point)
+        return pieces
+
+    def _segment(self, block: Block, points: Sequence[int], is_last: bool) -> Segment:
+        here = len(self.segments)
+        first = points[0] if points else max(block.start, block.stop - 1)
+        if points and points[-1] in self.slice.seeds:
+            return Segment((), self._event(points[-1], here), first, 1)
+        if not is_last:
+            following = here + 1
+            return Segment(self._steps(points), lambda strand: following, first, len(points))
+        stop = block.stop - 1
+        branch = points[-1] if points and points[-1] == stop and self._leaves(stop) else None
+        plain = [point for point in points if point != branch]
+        return Segment(self._steps(plain), self._end(block, branch), first, len(points) + 1)
+
+    def _leaves(self, point: int) -> bool:
+        row = isa.row(self.cfg.body[point])
+        return row is not None and row.flow not in (Flow.NEXT, Flow.CALL)
+
+    def _steps(self, points: Sequence[int]) -> tuple[Step, ...]:
+        return tuple(step for point in points if (step := self._step(point)) is not None)
+
+    def _step(self, point: int) -> Step | None:
+        instruction = self.cfg.body[point]
+        step = compute.build(instruction, self.slots, self.parameters)
+        if step is None:
+            self.unknown.append(point)
+            step = compute.unknown(instruction, self.slots)
+        if instruction.guard is None:
+            return step
+        guard = self.slots.register(instruction.guard.register.name)
+        targets = [self.slots.register(register.name) for register in isa.writes(instruction)]
+        return compute.guarded(step, guard, instruction.guard.negated, targets)
+
+    # Synchronization points
+
+    def _event(self, point: int, here: int) -> End:
+        instruction = self.cfg.body[point]
+        event, blocking = events.build(instruction, point, self.slots)
+        following = here + 1
+        if event is not None:
+            return self._plain_event(instruction, event, following)
+        if blocking is None:
+            return lambda strand: following
+        return self._blocking_event(instruction, blocking, here, following)
+
+    def _plain_event(self, instruction: Instruction, event: events.Event, following: int) -> End:
+        guard = instruction.guard
+        if guard is None:
+
+            def always(strand: Strand) -> int:
+                event(strand, None)
+                return following
+
+            return always
+        slot, negated = self.slots.register(guard.register.name), guard.negated
+
+        def sometimes(strand: Strand) -> int:
+            condition = strand.registers[slot]
+            if condition.__class__ is tuple:
+                positions = [i for i, value in enumerate(condition) if (value == 0) is negated]
+                if positions:
+                    event(strand, positions)
+            elif (condition == 0) is negated:
+                event(strand, None)
+            return following
+
+        return sometimes
+
+    def _blocking_event(self, instruction: Instruction, run: events.Blocking, here: int, following: int) -> End:
+        guard = instruction.guard
+        slot = self.slots.register(guard.register.name) if guard else -1
+        negated = guard.negated if guard else False
+        distinguishing = self._distinguishing(instruction)
+
+        def end(strand: Strand) -> int:
+            registers = strand.registers
+            if slot >= 0 and strand.pending is None:
+                condition = registers[slot]
+                if condition.__class__ is tuple:
+                    acting = [i for i, value in enumerate(condition) if (value == 0) is negated]
+                    others = [i for i, value in enumerate(condition) if (value == 0) is not negated]
+                    return strand.machine.part(strand, [(acting, here), (others, following)], following)
+                if (condition == 0) is not negated:
+                    return following
+            for operand in distinguishing:
+                if registers[operand].__class__ is tuple:
+                    groups: dict[int, list[int]] = {}
+                    for position, value in enumerate(registers[operand]):
+                        groups.setdefault(value, []).append(position)
+                    parts = [(positions, here) for positions in groups.values()]
+                    return strand.machine.part(strand, parts, following)
+            return following if run(strand) else BLOCKED
+
+        return end
+
+    def _distinguishing(self, instruction: Instruction) -> list[int]:
+        row = isa.row(instruction)
+        reader = events.Reader(self.slots, instruction)
+        wanted = events.DISTINGUISHING.get(row.name, ()) if row else ()
+        return [reader.slot(role) for role in wanted if role in reader.roles]
+
+    # Ends of blocks
+
+    def _end(self, block: Block, branch: int | None) -> End:
+        if branch is None:
+            return self._skip(block)
+        instruction = self.cfg.body[branch]
+        row = isa.row(instruction)
+        flow = row.flow if row else Flow.NEXT
+        if flow is Flow.TABLE:
+            return self._table(block, instruction)
+        if flow in (Flow.EXIT, Flow.RETURN):
+            return self._finish(block, branch, instruction)
+        return self._branch(block, instruction)
+
+    def _skip(self, block: Block) -> End:
+        """The end of a block whose branch, if it has one, decides nothing: go on where its ways meet."""
+        target = self.slice.skips.get(block.index)
+        if target is None:
+            targets = [edge.target for edge in block.successors]
+            target = targets[0] if targets else self.cfg.exit
+        following = self.starts.get(target, self.finish)
+        return lambda strand: following
+
+    def _finish(self, block: Block, point: int, instruction: Instruction) -> End:
+        trap = instruction.opcode in ("trap", "brkpt")
+        guard = instruction.guard
+        if guard is None:
+            return lambda strand: strand.machine.end(strand, point, trap=trap)
+        slot, negated = self.slots.register(guard.register.name), guard.negated
+        following = self.starts[block.successors[0].target] if block.successors else self.finish
+        last = self.finish
+
+        def end(strand: Strand) -> int:
+            condition = strand.registers[slot]
+            if condition.__class__ is tuple:
+                leaving = [i for i, value in enumerate(condition) if (value == 0) is negated]
+                staying = [i for i, value in enumerate(condition) if (value == 0) is not negated]
+                return strand.machine.part(strand, [(leaving, last), (staying, following)], None)
+            if (condition == 0) is negated:
+                return strand.machine.end(strand, point, trap=trap)
+            return following
+
+        return end
+
+    def _branch(self, block: Block, instruction: Instruction) -> End:
+        taken = next((e for e in block.successors if e.kind is EdgeKind.BRANCH), None)
+        fallen = next((e for e in block.successors if e.kind is EdgeKind.FALL_THROUGH), None)
+        target = self.starts[taken.target] if taken else self.finish
+        guard = instruction.guard
+        if guard is None:
+            return lambda strand: target
+        following = self.starts[fallen.target] if fallen else self.finish
+        slot, negated = self.slots.register(guard.register.name), guard.negated
+        meet = self._meet(block)
+
+        def end(strand: Strand) -> int:
+            condition = strand.registers[slot]
+            if condition.__class__ is not tuple:
+                return target if (condition == 0) is negated else following
+            jumping = [i for i, value in enumerate(condition) if (value == 0) is negated]
+            falling = [i for i, value in enumerate(condition) if (value == 0) is not negated]
+            return strand.machine.part(strand, [(jumping, target), (falling, following)], meet)
+
+        return end
+
+    def _table(self, block: Block, instruction: Instruction) -> End:
+        roles = isa.roles(instruction)
+        names = self.cfg.function.tables.get(str(roles["table"]), ())
+        labels = self.cfg.function.labels
+        starts = [self.starts[self.cfg.block_of[labels[name]]] for name in names]
+        index = self.slots.operand(roles["index"], 32)
+        last = self.finish
+        meet = self._meet(block)
+
+        def target(value: int) -> int:
+            return starts[value] if value < len(starts) else last
+
+        def end(strand: Strand) -> int:
+            value = strand.registers[index]
+            if value.__class__ is not tuple:
+                return target(value)
+            groups: dict[int, list[int]] = {}
+            for position, item in enumerate(spread(value, len(strand.threads))):
+                groups.setdefault(target(item), []).append(position)
+            return strand.machine.part(strand, [(p, t) for t, p in groups.items()], meet)
+
+        return end
+
+    def _meet(self, block: Block) -> int | None:
+        join = self.slice.joins.get(block.index)
+        return None if join is None or join == self.cfg.exit else self.starts.get(join)
+
+
+def registers_written(instruction: Instruction) -> Sequence[Register]:
+    """The registers that an instruction writes."""
+    return isa.writes(instruction)

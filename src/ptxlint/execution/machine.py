@@ -1,0 +1,568 @@
+"""The machine that runs a program: agents, their barriers, copies in flight, and one schedule that hardware may choose.
+
+An agent runs until it blocks, ends or parts. When none can run, copies land one by one, polls are refused, and lanes
+that wait for lanes of their own warp go on alone; when that helps nobody either, the run is over.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ptxlint.execution.barriers import MOST_ARRIVALS, Arrival, ClusterBarrier, Copy, Mbarrier, NamedBarrier
+from ptxlint.execution.layout import OFFSET_MASK, PARAMETER_WINDOW, RANK_SHIFT
+from ptxlint.execution.memory import Bytes
+from ptxlint.execution.strand import WARP, Join, Strand, merge
+from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
+
+if TYPE_CHECKING:
+    from ptxlint.execution.program import Binding, Program
+
+BLOCKED = -1
+ENDED = -2
+PARTED = -3
+
+
+class Order(StrEnum):
+    """Which agent runs next."""
+
+    FIFO = "fifo"
+    UP = "lowest thread first"
+    DOWN = "highest thread first"
+    INITIALIZER_LAST = "initializing thread last"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One way for hardware to choose: the order of agents, and whether copies land at once or as late as possible."""
+
+    order: Order
+    late_copies: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.order}, copies {'late' if self.late_copies else 'at once'}"
+
+
+SCHEDULES = (
+    Schedule(Order.FIFO),
+    Schedule(Order.INITIALIZER_LAST),
+    Schedule(Order.UP),
+    Schedule(Order.DOWN, late_copies=True),
+    Schedule(Order.FIFO, late_copies=True),
+)
+
+
+class OutOfBudget(Exception):
+    """The run took more steps than it was given."""
+
+
+class Cta:
+    """One CTA of the cluster: its live threads, named barriers and shared memory."""
+
+    def __init__(self, rank: int, threads: int) -> None:
+        self.rank = rank
+        self.live: dict[int, set[int]] = {
+            warp: set(range(warp * WARP, min(threads, (warp + 1) * WARP))) for warp in range(-(-threads // WARP))
+        }
+        self.threads = threads
+        self.named: dict[int, NamedBarrier] = {}
+        self.exited = False
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyUse:
+    """A use of shared memory as an mbarrier before it was one."""
+
+    order: int
+    point: int
+    agent: Agent | None
+    address: int
+
+
+class Machine:
+    """One run. Results stand in `events`, `incidents` and `strands` afterwards."""
+
+    def __init__(self, program: Program, binding: Binding, schedule: Schedule, budget: int) -> None:
+        self.program = program
+        self.binding = binding
+        self.schedule = schedule
+        self.budget = budget
+        self.steps = 0
+        self.events: list[Event] = []
+        self.incidents: list[Incident] = []
+        self.mbarriers: dict[int, Mbarrier] = {}
+        self.waiting: dict[int, list[Strand]] = {}
+        self.cluster = ClusterBarrier()
+        self.cluster_waiting: list[Strand] = []
+        self.in_flight: deque[Copy] = deque()
+        self.early: dict[tuple[int, int], EarlyUse] = {}
+        self.global_memory = Bytes(binding.inputs.load)
+        self.shared_memory = Bytes()
+        self.released_joins = 0
+        self.clock = 0
+        self.trapped = False
+        self.woken = False
+        self.cancel_requests = 0
+        self._serial = 0
+        self._reported: set[tuple[Fault, int, int | None]] = set()
+        self.ready: deque[Strand] = deque()
+        self.blocked: set[Strand] = set()
+        self.ctas = [Cta(rank, binding.threads) for rank in range(binding.cluster_size)]
+        self.registers_covered: set[int] = set()
+        for cta in self.ctas:
+            strand = Strand(self, cta, tuple(range(binding.threads)), program.registers(binding, cta.rank), 0)
+            self.ready.append(strand)
+
+    def next_order(self, rank: int, thread: int) -> int:
+        """The rank of a new agent under the strict orders."""
+        key = rank * 4096 + thread
+        if self.schedule.order is Order.DOWN:
+            return -key
+        if self.schedule.order is Order.INITIALIZER_LAST:
+            initializers = self.program.initializers
+            return key + (1 << 30 if initializers and thread in initializers else 0)
+        return key
+
+    def run(self) -> None:
+        """Run to the end. Raises OutOfBudget."""
+        while True:
+            strand = self._pick()
+            if strand is not None:
+                self._advance(strand)
+            elif not self._settle():
+                break
+        self._note_early_uses()
+
+    def parameter_memory(self, address: int, width: int) -> int:
+        """Bytes of a parameter that is read through its address."""
+        index, offset = divmod(address - PARAMETER_WINDOW, 1 << 16)
+        names = self.program.parameters
+        return self.binding.inputs.parameter(names[index], offset, width) if index < len(names) else 0
+
+    def _pick(self) -> Strand | None:
+        if not self.ready:
+            return None
+        if self.schedule.order is Order.FIFO:
+            return self.ready.popleft()
+        best = min(self.ready, key=lambda strand: strand.order)
+        self.ready.remove(best)
+        return best
+
+    def _advance(self, strand: Strand) -> None:
+        segments = self.program.segments
+        is_strict = self.schedule.order is not Order.FIFO
+        self.woken = False
+        at = strand.at
+        while True:
+            segment = segments[at]
+            self.steps += segment.weight
+            if self.steps > self.budget:
+                raise OutOfBudget
+            for step in segment.steps:
+                step(strand)
+            following = segment.end(strand)
+            if following < 0:
+                if following == BLOCKED:
+                    strand.at = at
+                    self.blocked.add(strand)
+                return
+            at = strand.at = following
+            if strand.joins and strand.joins[-1].segment == at:
+                self._park(strand)
+                return
+            if is_strict and self.woken:
+                self.ready.append(strand)
+                return
+
+    def _settle(self) -> bool:
+        """Nobody can run: let hardware move on. False when nothing is left to move."""
+        if self.in_flight:
+            self.land(self.in_flight.popleft())
+            return True
+        for barrier in self.mbarriers.values():
+            if barrier.unsized and barrier.pending <= 0 and barrier.tx > 0:
+                barrier.settle()
+                self._check(barrier)
+                return True
+        polls = [s for s in self.blocked if s.state == "polling"]
+        if polls:
+            for strand in sorted(polls, key=lambda s: s.order):
+                strand.state = "refused"
+                self._wake(strand)
+            return True
+        return self._release_joins()
+
+    def _release_joins(self) -> bool:
+        """Let parked lanes go on without the lanes of their warp that they were to meet."""
+        parked = {join for strand in self.blocked for join in strand.joins if join.parked}
+        for join in sorted(parked, key=lambda join: min(s.order for s in join.parked)):
+            self.released_joins += 1
+            for strand in join.parked:
+                strand.joins = join.outer
+                self.ready.append(strand)
+            join.expected -= {thread for strand in join.parked for thread in strand.threads}
+            join.parked = []
+            return True
+        return False
+
+    def _wake(self, strand: Strand) -> None:
+        if strand in self.blocked:
+            self.blocked.discard(strand)
+            self.ready.append(strand)
+            self.woken = True
+
+    # Paths
+
+    def part(self, strand: Strand, groups: list[tuple[list[int], int]], meet: int | None) -> int:
+        """Part a strand: each group of positions goes on at its own segment; mixed warps meet again at `meet`."""
+        warp_groups: dict[int, set[int]] = {}
+        for index, (positions, _) in enumerate(groups):
+            for position in positions:
+                warp_groups.setdefault(strand.threads[position] // WARP, set()).add(index)
+        mixed = {warp for warp, members in warp_groups.items() if len(members) > 1}
+        join = None
+        if mixed and meet is not None:
+            lanes = (thread for thread in strand.threads if thread // WARP in mixed)
+            join = Join(meet, lanes, strand.joins)
+        parts: list[Strand] = []
+        for positions, target in groups:
+            for is_mixed in (False, True):
+                chosen = [p for p in positions if (strand.threads[p] // WARP in mixed) is is_mixed]
+                if not chosen:
+                    continue
+                piece = strand.part(chosen)
+                piece.at = target
+                piece.tally = strand.tally
+                if is_mixed and join is not None:
+                    piece.joins = (*strand.joins, join)
+                parts.append(piece)
+        for piece in parts:
+            if piece.joins and piece.joins[-1].segment == piece.at:
+                self._park(piece)
+            else:
+                self.ready.append(piece)
+        self.woken = True
+        return PARTED
+
+    def _park(self, strand: Strand) -> None:
+        while strand.joins and strand.joins[-1].segment == strand.at:
+            join = strand.joins[-1]
+            join.parked.append(strand)
+            groups = join.ready()
+            if not groups:
+                return
+            strand = merge(groups[0])
+            strand.at = join.segment
+            strand.joins = join.outer
+        self.ready.append(strand)
+        self.woken = True
+
+    def end(self, strand: Strand, point: int, *, trap: bool = False) -> int:
+        """The strand's threads are done."""
+        self.record(Kind.TRAP if trap else Kind.EXIT, strand.agent, point)
+        strand.done = True
+        self.trapped = self.trapped or trap
+        cta = strand.cta
+        gone = set(strand.threads)
+        for thread in strand.threads:
+            lanes = cta.live[thread // WARP]
+            lanes.discard(thread)
+        for join in strand.joins:
+            join.expected -= gone
+            for group in join.ready():
+                merged = merge(group)
+                merged.at = join.segment
+                merged.joins = join.outer
+                self._park(merged)
+        cta.exited = not any(cta.live.values())
+        for barrier in cta.named.values():
+            self._complete_if_full(cta, barrier)
+        self._turn_cluster()
+        return ENDED
+
+    # Events
+
+    def record(
+        self,
+        kind: Kind,
+        agent: Agent | None,
+        point: int,
+        barrier: Mbarrier | None = None,
+        amount: int = 0,
+        number: int | None = None,
+        phase: int | None = None,
+        source: int = -1,
+    ) -> None:
+        """Add an event."""
+        if barrier is None:
+            event = Event(len(self.events), kind, agent, point, number, phase or 0, amount, source=source)
+        else:
+            event = Event(
+                len(self.events),
+                kind,
+                agent,
+                point,
+                barrier.address,
+                barrier.phase if phase is None else phase,
+                amount,
+                barrier.pending,
+                barrier.tx,
+                source,
+            )
+        self.events.append(event)
+
+    def blame(
+        self,
+        fault: Fault,
+        point: int,
+        agent: Agent | None,
+        target: int | None,
+        others: tuple[tuple[int, str], ...] = (),
+        **details: int,
+    ) -> None:
+        """Add an incident, once for each fault, place and object."""
+        key = (fault, point, target)
+        if key not in self._reported:
+            self._reported.add(key)
+            self.incidents.append(Incident(fault, point, agent, target, len(self.events), details, others))
+
+    # Mbarriers
+
+    def mbarrier(self, address: int, point: int, agent: Agent | None) -> Mbarrier | None:
+        """The live object at an address; a use before or after its life is noted."""
+        barrier = self.mbarriers.get(address)
+        if barrier is None:
+            self.early.setdefault((point, address), EarlyUse(len(self.events), point, agent, address))
+            return None
+        if not barrier.live:
+            self.blame(Fault.AFTER_INVAL, point, agent, address, ((barrier.init_point, "initialized here"),))
+            return None
+        return barrier
+
+    def initialize(self, strand: Strand, point: int, address: int, count: int) -> None:
+        """mbarrier.init."""
+        old = self.mbarriers.get(address)
+        if address % 8:
+            self.blame(Fault.MISALIGNED, point, strand.agent, address, remainder=address % 8)
+        if not 1 <= count <= MOST_ARRIVALS:
+            self.blame(Fault.BAD_COUNT, point, strand.agent, address, count=count)
+        if old is not None and old.live:
+            where = "also initialized here" if old.init_point != point else "initialized here before"
+            self.blame(Fault.REINIT, point, strand.agent, address, ((old.init_point, where),), phase=old.phase)
+        fresh = Mbarrier(address, point, len(self.events), strand.agent, count)
+        self.mbarriers[address] = fresh
+        self.record(Kind.INIT, strand.agent, point, fresh, count)
+        self._wake_waiters(address)
+
+    def invalidate(self, strand: Strand, point: int, address: int) -> None:
+        """mbarrier.inval."""
+        barrier = self.mbarrier(address, point, strand.agent)
+        if barrier is not None:
+            barrier.live = False
+            self.record(Kind.INVAL, strand.agent, point, barrier)
+
+    def arrive(
+        self, agent: Agent | None, point: int, address: int, count: int, *, expect: int = 0, drop: bool = False
+    ) -> int:
+        """Arrive-on, after an expect-tx when one belongs to it. The phase that it counted in."""
+        barrier = self.mbarrier(address, point, agent)
+        if barrier is None:
+            return 0
+        if expect:
+            self._expect(barrier, agent, point, expect)
+        if barrier.phase > 0 and barrier.observed < barrier.phase - 1:
+            self.blame(Fault.OVERTAKE, point, agent, address, phase=barrier.phase, observed=barrier.observed)
+        if count > barrier.pending and barrier.expected:
+            earlier = tuple((a.point, f"{a.count} arrived here") for a in barrier.arrivals[-3:] if a.point != point)
+            self.blame(
+                Fault.OVER_ARRIVAL, point, agent, address, (*earlier, (barrier.init_point, "initialized here")),
+                phase=barrier.phase, expected=barrier.expected, left=max(barrier.pending, 0), arrived=count,
+            )
+        phase = barrier.phase
+        barrier.pending -= count
+        if drop:
+            barrier.expected -= count
+        barrier.arrivals.append(Arrival(point, agent, count, len(self.events)))
+        self.record(Kind.ARRIVE, agent, point, barrier, count)
+        self._check(barrier)
+        return phase
+
+    def expect(self, agent: Agent | None, point: int, address: int, size: int) -> None:
+        """mbarrier.expect_tx."""
+        barrier = self.mbarrier(address, point, agent)
+        if barrier is not None:
+            self._expect(barrier, agent, point, size)
+
+    def _expect(self, barrier: Mbarrier, agent: Agent | None, point: int, size: int) -> None:
+        barrier.tx += size
+        barrier.expects.append(Arrival(point, agent, size, len(self.events)))
+        self.record(Kind.EXPECT, agent, point, barrier, size)
+
+    def complete(self, agent: Agent | None, point: int, address: int, size: int) -> None:
+        """Complete-tx of known bytes."""
+        barrier = self.mbarrier(address, point, agent)
+        if barrier is None:
+            return
+        barrier.tx -= size
+        self.record(Kind.COMPLETE, agent, point, barrier, size)
+        self._check(barrier)
+
+    def launch(self, copy: Copy) -> None:
+        """Start an operation that signals an mbarrier when it is done."""
+        agent = copy.agent if isinstance(copy.agent, Agent) else None
+        barrier = self.mbarrier(copy.barrier, copy.point, agent)
+        if barrier is None:
+            return
+        copy.order = len(self.events)
+        if copy.size != 0:
+            barrier.copies.append(copy)
+        self.record(Kind.COPY, agent, copy.point, barrier, copy.size if copy.size is not None else -1)
+        if copy.size is None:
+            barrier.unsized.append(copy)
+        elif self.schedule.late_copies:
+            self.in_flight.append(copy)
+        else:
+            self.land(copy)
+
+    def land(self, copy: Copy) -> None:
+        """An operation is done: its bytes and arrivals count."""
+        if copy.size:
+            self.complete(None, copy.point, copy.barrier, copy.size)
+        if copy.arrivals:
+            self.arrive(None, copy.point, copy.barrier, copy.arrivals)
+
+    def _check(self, barrier: Mbarrier) -> None:
+        while barrier.is_due and barrier.expected:
+            barrier.turn()
+            self.record(Kind.PHASE, None, -1, barrier, phase=barrier.phase - 1)
+            self._wake_waiters(barrier.address)
+
+    def _wake_waiters(self, address: int) -> None:
+        for strand in self.waiting.pop(address, ()):
+            self._wake(strand)
+
+    def wait(self, strand: Strand, point: int, address: int, parity: int) -> bool | None:
+        """Try to wait: whether the wait returns true or false; None when the strand blocks."""
+        barrier = self.mbarrier(address, point, strand.agent)
+        if barrier is not None and barrier.passes(parity):
+            barrier.observed = max(barrier.observed, barrier.phase - 1)
+            self.record(Kind.WAIT, strand.agent, point, barrier, parity, phase=barrier.phase - 1)
+            strand.refused = frozenset()
+            strand.state = "ready"
+            return True
+        key = (point, address, parity)
+        if strand.state == "refused" and key not in strand.refused:
+            strand.refused |= {key}
+            strand.state = "ready"
+            self.record(Kind.POLL, strand.agent, point, barrier, parity, number=address)
+            return False
+        strand.state = "stuck" if key in strand.refused else "polling"
+        strand.wanted = key
+        for _, watched, _ in strand.refused | {key}:
+            self.waiting.setdefault(watched, []).append(strand)
+        return None
+
+    def _note_early_uses(self) -> None:
+        for use in self.early.values():
+            barrier = self.mbarriers.get(use.address)
+            if barrier is not None and barrier.init_order >= use.order:
+                self.incidents.append(
+                    Incident(
+                        Fault.UNPUBLISHED, barrier.init_point, use.agent, use.address, use.order, {},
+                        ((use.point, "used here, and nothing orders the initialization before it"),),
+                    )
+                )
+            elif barrier is None:
+                self.incidents.append(Incident(Fault.BEFORE_INIT, use.point, use.agent, use.address, use.order, {}))
+
+    # CTA and cluster barriers
+
+    def bar(
+        self, strand: Strand, point: int, number: int, count: int, *, waits: bool, aligned: bool,
+        predicate: tuple[int, ...] = (),
+    ) -> NamedBarrier:
+        """Arrive at a named barrier; `count` 0 means all threads of the CTA."""
+        cta = strand.cta
+        barrier = cta.named.setdefault(number, NamedBarrier(number))
+        everyone = -(-cta.threads // WARP) * WARP
+        wanted = 0 if count == everyone or count == cta.threads else count
+        if barrier.count is not None and barrier.arrived and barrier.count != wanted:
+            other = next(iter(barrier.points.values()))
+            self.blame(
+                Fault.BARRIER_COUNT, point, strand.agent, number, ((other, "the other count"),),
+                count=wanted or everyone, other=barrier.count or everyone,
+            )
+        barrier.count = wanted
+        kind = Kind.SYNC if waits else Kind.BAR_ARRIVE
+        self.record(kind, strand.agent, point, number=number, amount=count or everyone, phase=barrier.generation)
+        for warp, positions in strand.warps().items():
+            if not waits and warp in barrier.arrivers:
+                earlier = ((barrier.arrivers[warp], "arrived here before"),)
+                self.blame(Fault.RUN_AHEAD, point, strand.agent, number, earlier, warp=warp)
+            lanes = barrier.lanes.setdefault(warp, set())
+            lanes.update(strand.threads[i] for i in positions)
+            barrier.points[warp] = point
+            if not waits:
+                barrier.arrivers[warp] = point
+            if predicate:
+                barrier.values.update((strand.threads[i], predicate[i]) for i in positions)
+            if lanes >= cta.live[warp]:
+                barrier.admit(warp)
+            elif aligned and not self.released_joins:
+                self.blame(Fault.DIVERGENT, point, strand.agent, number, lanes=len(lanes), live=len(cta.live[warp]))
+        self._complete_if_full(cta, barrier)
+        return barrier
+
+    def _complete_if_full(self, cta: Cta, barrier: NamedBarrier) -> None:
+        if not barrier.points:
+            return
+        for warp in [warp for warp, lanes in barrier.lanes.items() if lanes and lanes >= cta.live[warp]]:
+            barrier.admit(warp)
+        if barrier.count:
+            if barrier.arrived < barrier.count:
+                return
+            if barrier.arrived > barrier.count:
+                point = next(iter(barrier.points.values()))
+                self.blame(
+                    Fault.BARRIER_COUNT, point, None, barrier.number, count=barrier.count, other=barrier.arrived
+                )
+        elif not all(warp in barrier.warps for warp, lanes in cta.live.items() if lanes):
+            return
+        waiting, barrier.waiting = barrier.waiting, []
+        barrier.reset()
+        for strand in waiting:
+            if isinstance(strand, Strand):
+                self._wake(strand)
+
+    def cluster_arrive(self, strand: Strand, point: int) -> None:
+        """barrier.cluster.arrive."""
+        rank = strand.cta.rank
+        self.record(Kind.CLUSTER_ARRIVE, strand.agent, point, phase=self.cluster.generation)
+        twice = self.cluster.arrive(((rank, thread) for thread in strand.threads), point)
+        if twice is not None:
+            self.blame(Fault.CLUSTER_TWICE, point, strand.agent, None, ((twice[1], "arrived here before"),))
+        self._turn_cluster()
+
+    def _turn_cluster(self) -> None:
+        if not self.cluster.arrived:
+            return
+        for cta in self.ctas:
+            for lanes in cta.live.values():
+                if any((cta.rank, thread) not in self.cluster.arrived for thread in lanes):
+                    return
+        self.cluster.turn()
+        waiting, self.cluster_waiting = self.cluster_waiting, []
+        for strand in waiting:
+            self._wake(strand)
+
+    def remote(self, strand: Strand, point: int, address: int) -> None:
+        """Note an access to another CTA that may not have begun, or has ended."""
+        rank = address >> RANK_SHIFT
+        if rank == strand.cta.rank or rank >= len(self.ctas):
+            return
+        if self.cluster.generation == 0:
+            self.blame(Fault.REMOTE_EARLY, point, strand.agent, address & OFFSET_MASK, rank=rank)
+        elif self.ctas[rank].exited:
+            self.blame(Fault.REMOTE_LATE, point, strand.agent, address & OFFSET_MASK, rank=rank)

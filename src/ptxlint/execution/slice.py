@@ -1,0 +1,341 @@
+"""The synchronization slice: which instructions decide what the barriers of a kernel see.
+
+The backward closure, over data and control, of the operands of every synchronization instruction. It is insensitive to
+order, so it may hold too much and never too little, with one exception: stores at addresses that depend on the thread are
+taken for data, and a control word read back from one of them reads as 0 in every thread alike. Branches outside it are not taken: their region is skipped, from
+the branch to its immediate post-dominator. Paths that can only end in `trap` are failed assertions, not ways on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ptxlint import isa
+from ptxlint.cfg import Cfg
+from ptxlint.graph import dominator_tree, reverse_postorder, with_virtual_exit
+from ptxlint.ir import Address, Element, Instruction, Negated, Not, Operand, Pair, Register, SpecialRegister, Vector
+from ptxlint.isa import Flow
+
+UNUSED_ROLES = frozenset({"source", "policy", "offsets", "hint", "value", "token"})
+"""Roles of a synchronization instruction that do not change what barriers see."""
+
+LANE_DEPENDENT = frozenset({"%tid.x", "%tid.y", "%tid.z", "%laneid", "%warpid"})
+LANE_PREFIXES = ("%lanemask",)
+CROSS_LANE_VARYING = frozenset({"elect.sync", "match", "activemask"})
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What to run of a body.
+
+    points: the instructions in the slice. varying: the registers that threads of one agent may hold different values
+    of. skips: for a block that ends in a branch outside the slice, the block to go on with (`cfg.exit` for the end).
+    joins: for a block, where its branches meet again. inputs: for each branch or synchronization point in the slice,
+    what it depends on: names of parameters and indices of loads from global memory.
+    """
+
+    points: frozenset[int]
+    varying: frozenset[str]
+    skips: Mapping[int, int]
+    joins: Mapping[int, int]
+    seeds: frozenset[int]
+    definitions: Mapping[str, Sequence[int]]
+
+
+def compute(cfg: Cfg, seeds: frozenset[int]) -> Slice:
+    """The slice of a body for these synchronization points."""
+    passable = _passable(cfg)
+    joins = _post_dominators(cfg, passable)
+    controllers = _controllers(cfg, passable, joins)
+    definitions = _definitions(cfg)
+    everywhere = frozenset(point for block in passable for point in cfg.blocks[block].points)
+    varying = _varying(cfg, everywhere, definitions, controllers)
+    closure = _Closure(cfg, definitions, controllers, passable, varying)
+    closure.run(seeds)
+    points = frozenset(closure.points)
+    skips = {
+        block.index: joins[block.index]
+        for block in cfg.blocks
+        if block.index in passable and block.points and _branches(cfg.body[block.stop - 1]) and block.stop - 1 not in points
+        and len({edge.target for edge in block.successors}) + block.leaves > 1
+    }
+    return Slice(points, varying, skips, joins, seeds, definitions)
+
+
+def _branches(instruction: Instruction) -> bool:
+    row = isa.row(instruction)
+    return row is not None and row.flow is not Flow.NEXT and row.flow is not Flow.CALL
+
+
+def _passable(cfg: Cfg) -> frozenset[int]:
+    """The reachable blocks from which some path ends otherwise than in `trap`, or never ends."""
+    aborting = {
+        block.index
+        for block in cfg.blocks
+        if block.leaves and not block.successors and block.points and _aborts(cfg.body[block.stop - 1])
+    }
+    order = [block for block in cfg.reverse_postorder]
+    doomed = set(aborting)
+    changed = True
+    while changed:
+        changed = False
+        for index in reversed(order):
+            block = cfg.blocks[index]
+            if index in doomed or block.leaves or not block.successors:
+                continue
+            if all(edge.target in doomed for edge in block.successors):
+                doomed.add(index)
+                changed = True
+    passable = frozenset(order) - doomed
+    return passable or frozenset(order)
+
+
+def _aborts(instruction: Instruction) -> bool:
+    return instruction.guard is None and instruction.opcode in ("trap", "call", "brkpt")
+
+
+def _post_dominators(cfg: Cfg, passable: frozenset[int]) -> dict[int, int]:
+    successors = [
+        [edge.target for edge in block.successors if edge.target in passable] if block.index in passable else []
+        for block in cfg.blocks
+    ]
+    order = reverse_postorder(0, successors)
+    leaving = [i for i in order if cfg.blocks[i].leaves and not _guarded_abort(cfg, i)]
+    forward, backward = with_virtual_exit(successors, leaving, order)
+    tree = dominator_tree(cfg.exit, backward, forward)
+    return {block: found for block in order if (found := tree[block]) is not None}
+
+
+def _guarded_abort(cfg: Cfg, block: int) -> bool:
+    last = cfg.body[cfg.blocks[block].stop - 1] if cfg.blocks[block].points else None
+    return last is not None and last.opcode == "trap" and bool(cfg.blocks[block].successors)
+
+
+def _controllers(cfg: Cfg, passable: frozenset[int], joins: Mapping[int, int]) -> dict[int, set[int]]:
+    """For each block the blocks whose last branch decides whether it runs."""
+    found: dict[int, set[int]] = {}
+    for block in cfg.blocks:
+        if block.index not in passable:
+            continue
+        targets = {edge.target for edge in block.successors if edge.target in passable}
+        if len(targets) + (block.leaves and not _guarded_abort(cfg, block.index)) < 2:
+            continue
+        stop = joins.get(block.index)
+        for target in targets:
+            runner: int | None = target
+            while runner is not None and runner != stop and runner != cfg.exit:
+                found.setdefault(runner, set()).add(block.index)
+                runner = joins.get(runner)
+    return found
+
+
+def _definitions(cfg: Cfg) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for point, instruction in enumerate(cfg.body):
+        for register in isa.writes(instruction):
+            found.setdefault(register.name, []).append(point)
+    return found
+
+
+class _Closure:
+    """The growing set of points, and the registers and memory that they read."""
+
+    def __init__(
+        self,
+        cfg: Cfg,
+        definitions: Mapping[str, Sequence[int]],
+        controllers: Mapping[int, set[int]],
+        passable: frozenset[int],
+        varying: frozenset[str],
+    ) -> None:
+        self.cfg = cfg
+        self.definitions = definitions
+        self.controllers = controllers
+        self.passable = passable
+        self.points: set[int] = set()
+        self.wanted: set[str] = set()
+        self.spaces: set[str] = set()
+        self.blocks: set[int] = set()
+        self.pending: list[int] = []
+        self.stores: dict[str, list[int]] = {}
+        for point, instruction in enumerate(cfg.body):
+            spaces = tuple(_stores_to(instruction))
+            if "local" not in spaces and _is_scattered(instruction, varying):
+                continue
+            for space in spaces:
+                self.stores.setdefault(space, []).append(point)
+
+    def run(self, seeds: frozenset[int]) -> None:
+        for point in sorted(seeds):
+            self._add(point, essential=True)
+        while self.pending:
+            point = self.pending.pop()
+            for space in _loads_from(self.cfg.body[point]):
+                self._want_space(space)
+
+    def _add(self, point: int, *, essential: bool = False) -> None:
+        block = self.cfg.block_of[point]
+        if point in self.points or block not in self.passable:
+            return
+        self.points.add(point)
+        self.pending.append(point)
+        instruction = self.cfg.body[point]
+        registers = synchronization_reads(instruction) if essential else isa.reads(instruction)
+        for register in registers:
+            self._want(register.name)
+        if instruction.guard:
+            self._want(instruction.guard.register.name)
+        self._reach(block)
+
+    def _reach(self, block: int) -> None:
+        stack = [block]
+        while stack:
+            current = stack.pop()
+            if current in self.blocks:
+                continue
+            self.blocks.add(current)
+            for controller in self.controllers.get(current, ()):
+                point = self.cfg.blocks[controller].stop - 1
+                if point not in self.points:
+                    self.points.add(point)
+                    for register in isa.reads(self.cfg.body[point]):
+                        self._want(register.name)
+                stack.append(controller)
+
+    def _want(self, name: str) -> None:
+        if name in self.wanted:
+            return
+        self.wanted.add(name)
+        stack = [name]
+        while stack:
+            for point in self.definitions.get(stack.pop(), ()):
+                if point in self.points or self.cfg.block_of[point] not in self.passable:
+                    continue
+                self.points.add(point)
+                self.pending.append(point)
+                for register in isa.reads(self.cfg.body[point]):
+                    if register.name not in self.wanted:
+                        self.wanted.add(register.name)
+                        stack.append(register.name)
+                self._reach(self.cfg.block_of[point])
+
+    def _want_space(self, space: str) -> None:
+        if space in self.spaces:
+            return
+        self.spaces.add(space)
+        for point in self.stores.get(space, ()):
+            self._add(point)
+
+
+def synchronization_reads(instruction: Instruction) -> Iterator[Register]:
+    """The registers that decide what a synchronization instruction does to barriers."""
+    for role, operand in isa.roles(instruction).items():
+        if role in UNUSED_ROLES and not (role == "token" and "arrive" not in instruction.modifiers[:1]):
+            continue
+        yield from registers_of(operand)
+
+
+def registers_of(operand: Operand) -> Iterator[Register]:
+    """The registers inside an operand."""
+    match operand:
+        case Register():
+            yield operand
+        case Not(operand=inner) | Negated(operand=inner) | Element(register=inner):
+            yield inner
+        case Pair(first=first, second=second):
+            yield from registers_of(first)
+            yield from registers_of(second)
+        case Vector(elements=elements):
+            for element in elements:
+                yield from registers_of(element)
+        case Address(base=base):
+            yield from registers_of(base)
+        case _:
+            return
+
+
+def _loads_from(instruction: Instruction) -> Iterator[str]:
+    if instruction.opcode in ("ld", "atom", "ldu"):
+        yield _space(instruction)
+
+
+def _stores_to(instruction: Instruction) -> Iterator[str]:
+    if instruction.opcode in ("st", "atom", "red"):
+        yield _space(instruction)
+        if _space(instruction) == "generic":
+            yield "shared"
+
+
+def _is_scattered(instruction: Instruction, varying: frozenset[str]) -> bool:
+    """Whether each thread stores somewhere else: data, not a control word, which one thread leaves for others."""
+    address = isa.roles(instruction).get("address")
+    return instruction.opcode == "st" and address is not None and any(r.name in varying for r in registers_of(address))
+
+
+def _space(instruction: Instruction) -> str:
+    for modifier in instruction.modifiers:
+        head = modifier.partition("::")[0]
+        if head in ("shared", "local", "global", "param", "const"):
+            return head
+    return "generic"
+
+
+def _varying(
+    cfg: Cfg, points: frozenset[int], definitions: Mapping[str, Sequence[int]], controllers: Mapping[int, set[int]]
+) -> frozenset[str]:
+    """Registers that may differ between the threads of one agent, over data and divergent control."""
+    uses: dict[str, list[int]] = {}
+    pending: list[str] = []
+    varying: set[str] = set()
+
+    def mark(point: int) -> None:
+        for register in isa.writes(cfg.body[point]):
+            if register.name not in varying:
+                varying.add(register.name)
+                pending.append(register.name)
+
+    controlled: dict[int, list[int]] = {}
+    for block, deciders in controllers.items():
+        for decider in deciders:
+            controlled.setdefault(decider, []).append(block)
+    for point in points:
+        instruction = cfg.body[point]
+        for register in isa.reads(instruction):
+            uses.setdefault(register.name, []).append(point)
+        row = isa.row(instruction)
+        if (row and row.name in CROSS_LANE_VARYING) or any(map(_is_lane_dependent, instruction.operands)):
+            mark(point)
+        elif instruction.opcode in ("atom", "shfl", "vote", "redux") or (
+            instruction.opcode == "ld" and _space(instruction) in ("local", "generic", "param")
+        ):
+            mark(point)
+    divergent: set[int] = set()
+    while pending:
+        name = pending.pop()
+        for point in uses.get(name, ()):
+            mark(point)
+            block = cfg.block_of[point]
+            if point == cfg.blocks[block].stop - 1 and _branches(cfg.body[point]):
+                region = [block]
+                while region:
+                    decider = region.pop()
+                    if decider in divergent:
+                        continue
+                    divergent.add(decider)
+                    for inside in controlled.get(decider, ()):
+                        region.append(inside)
+                        for inner in cfg.blocks[inside].points:
+                            if inner in points:
+                                mark(inner)
+    return frozenset(varying)
+
+
+def _is_lane_dependent(operand: Operand) -> bool:
+    match operand:
+        case SpecialRegister(name=name):
+            return name in LANE_DEPENDENT or name.startswith(LANE_PREFIXES)
+        case Vector(elements=elements):
+            return any(map(_is_lane_dependent, elements))
+        case _:
+            return False
