@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn, TypeAlias
 
 from ptxlint import ir
 from ptxlint.ir import Guard, Immediate, Instruction, Note, Operand, Register, Symbol, Variable
-from ptxlint.parse.constants import NotConstantError, fold
+from ptxlint.parse.constants import NotConstantError, fold, integer
+from ptxlint.parse.drafts import instruction
 from ptxlint.parse.locs import Locs
 from ptxlint.parse.nodes import (
     Bar,
@@ -33,17 +34,35 @@ from ptxlint.parse.nodes import (
     Unary,
     Word,
 )
-from ptxlint.parse.scopes import Names, RedeclaredError, UndeclaredError
+from ptxlint.parse.scopes import NAME, Names, RedeclaredError, UndeclaredError
+from ptxlint.parse.shapes import Form, IrregularError
 from ptxlint.parse.variables import prototype_text, register_type, renamed, variables
 from ptxlint.source import PtxSyntaxError, Span
 
 _SINK = ir.Sink()
 
 
+Entry: TypeAlias = Statement | tuple[Form, Sequence[str], int, int, int]
+"""A statement of a body; an operation may also be its form, the words, the index of its first word, line, column."""
+
+
+class Opcodes(dict[str, tuple[str, tuple[str, ...]]]):
+    """An opcode as written -> its first word and its modifiers, which all instructions of that name share."""
+
+    def __missing__(self, word: str) -> tuple[str, tuple[str, ...]]:
+        if NAME.fullmatch(word) is None:
+            raise IrregularError
+        opcode, *modifiers = word.split(".")
+        self[word] = opcode, tuple(modifiers)
+        return self[word]
+
+
 class Body:
     """Reads the statements between a function's braces."""
 
-    def __init__(self, symbols: Mapping[str, Symbol], files: dict[int, str], notes: list[Note]) -> None:
+    def __init__(
+        self, symbols: Mapping[str, Symbol], files: dict[int, str], notes: list[Note], opcodes: Opcodes
+    ) -> None:
         self.names = Names(symbols)
         self.variables: list[Variable] = []
         self.labels: dict[str, int] = {}
@@ -55,7 +74,9 @@ class Body:
         self._files = files
         self._notes = notes
         self._locs = Locs()
-        self._opcodes: dict[tuple[str, tuple[str, ...]], tuple[str, tuple[str, ...]]] = {}
+        self._opcodes = opcodes
+        self._guards: dict[tuple[str, bool], Guard] = {}
+        self._labels: Iterator[Sequence[Word]] = iter([])
 
     def instructions(self) -> tuple[Instruction, ...]:
         """The flat body."""
@@ -74,37 +95,71 @@ class Body:
                 except RedeclaredError:
                     _fail(declarator.name.span, f"'{name}' is declared twice")
 
-    def read(self, statements: Sequence[Statement]) -> None:
-        """Take in all statements of the body, outer braces excluded."""
-        labels = _labels_by_scope(statements)
-        scope = 0
-        self._declare_labels(labels[0])
-        for statement in statements:
-            match statement:
-                case Operation():
-                    self._instructions.append(self._instruction(statement))
-                case LocMark():
-                    self._locs.mark(statement)
-                case LabelMark(name):
-                    self.labels[str(self._resolved(name))] = len(self._instructions)
-                case Open():
-                    scope += 1
-                    self.names.open()
-                    self._declare_labels(labels[scope])
-                case Close():
-                    self.names.close()
-                case Declaration():
-                    self._declare(statement)
-                case Targets(name, targets):
-                    self.tables[str(self._resolved(name))] = tuple(str(self._resolved(word)) for word in targets)
-                case Prototype(name):
-                    self.prototypes[str(self._resolved(name))] = prototype_text(statement)
-                case Setting():
-                    self._setting(statement)
-                case _:
-                    raise AssertionError(statement)
+    def read(self, entries: Sequence[Entry], labels: Sequence[Sequence[Word]]) -> None:
+        """Take in the body, outer braces excluded. `labels` lists what each scope declares, in the order of opening."""
+        self._labels = iter(labels)
+        self._declare_labels(next(self._labels))
+        names, opcodes, append, loc = self.names, self._opcodes, self._instructions.append, self._locs.current()
+        for entry in entries:
+            if not isinstance(entry, tuple):
+                self._statement(entry)
+                loc = self._locs.current()
+                continue
+            form, words, base, line, column = entry
+            try:
+                operands = form.operands(names, words, base)
+                guard = self._guard(names[words[base + form.guard]], form.negated) if form.guard >= 0 else None
+                opcode = words[base + form.opcode] if isinstance(form.opcode, int) else form.opcode
+                name, modifiers = opcodes[opcode] if not form.detached else self._detached(opcode, form.detached)
+            except (UndeclaredError, IrregularError):
+                self._irregular(form.text(words, base), line, column)
+            else:
+                append(instruction(name, modifiers, operands, guard, line, column, loc))
 
-    def _declare_labels(self, words: list[Word]) -> None:
+    def _statement(self, statement: Statement) -> None:
+        match statement:
+            case Operation():
+                self._instructions.append(self._instruction(statement))
+            case LocMark():
+                self._locs.mark(statement)
+            case LabelMark(name):
+                self.labels[str(self._resolved(name))] = len(self._instructions)
+            case Open():
+                self.names.open()
+                self._declare_labels(next(self._labels))
+            case Close():
+                self.names.close()
+            case Declaration():
+                self._declare(statement)
+            case Targets(name, targets):
+                self.tables[str(self._resolved(name))] = tuple(str(self._resolved(word)) for word in targets)
+            case Prototype(name):
+                self.prototypes[str(self._resolved(name))] = prototype_text(statement)
+            case Setting():
+                self._setting(statement)
+            case _:
+                raise AssertionError(statement)
+
+    def _irregular(self, text: str, line: int, column: int) -> None:
+        """An operation whose words do not fit its shape: let the grammar judge."""
+        from ptxlint.parse.syntax import read_fragment
+
+        for statement in read_fragment(text, line, column):
+            self._statement(statement)
+
+    def _detached(self, opcode: str, detached: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+        name, modifiers = self._opcodes[opcode]
+        return self._opcodes.setdefault(f"{opcode} {detached}", (name, modifiers + detached))
+
+    def _guard(self, register: Operand, is_negated: bool) -> Guard:
+        if not isinstance(register, Register):
+            raise IrregularError
+        known = self._guards.get((register.name, is_negated))
+        if known is None:
+            known = self._guards[register.name, is_negated] = Guard(register, is_negated)
+        return known
+
+    def _declare_labels(self, words: Sequence[Word]) -> None:
         for word in words:
             try:
                 self.names.declare_label(str(word))
@@ -130,7 +185,7 @@ class Body:
                 if declarator.count is None:
                     self.registers.append((self.names.declare_register(name, type_), type_, None))
                 else:
-                    count = int(fold(declarator.count))
+                    count = integer(declarator.count)
                     self.registers.append((self.names.declare_family(name, type_, count), type_, count))
             except RedeclaredError:
                 _fail(declarator.name.span, f"'{name}' is declared twice in this scope")
@@ -147,17 +202,15 @@ class Body:
                 self._notes.append(Note(setting.start.span, f"unknown directive .{name.lstrip('?')}"))
 
     def _instruction(self, operation: Operation) -> Instruction:
-        opcode, *modifiers = f"{operation.opcode}".split(".")
-        key = (opcode, (*modifiers, *operation.detached))
-        opcode, shared = self._opcodes.setdefault(key, key)
+        operands = tuple([self._operand(expression, operation.opcode) for expression in operation.operands])
         guard = None
         if operation.guard is not None:
             register = self._resolved(operation.guard)
             if not isinstance(register, Register):
                 _fail(operation.guard.span, f"the guard '{operation.guard}' is not a register")
-            guard = Guard(register, operation.negated)
-        operands = tuple([self._operand(expression, operation.opcode) for expression in operation.operands])
-        return Instruction(opcode, shared, operands, guard, operation.start.span, self._locs.current())
+            guard = self._guard(register, operation.negated)
+        opcode, modifiers = self._detached(str(operation.opcode), operation.detached)
+        return Instruction(opcode, modifiers, operands, guard, operation.start.span, self._locs.current())
 
     def _resolved(self, word: Word) -> Operand:
         try:
@@ -237,21 +290,6 @@ def _text(expression: Expression, value: int | float) -> str:
     if isinstance(expression, Unary) and isinstance(expression.operand, Number):
         return f"{expression.sign}{expression.operand.word}"
     return repr(value)
-
-
-def _labels_by_scope(statements: Sequence[Statement]) -> list[list[Word]]:
-    """The labels that each scope declares, scopes numbered in the order in which they open."""
-    found: list[list[Word]] = [[]]
-    inside = [0]
-    for statement in statements:
-        if isinstance(statement, LabelMark | Targets | Prototype):
-            found[inside[-1]].append(statement.name)
-        elif isinstance(statement, Open):
-            inside.append(len(found))
-            found.append([])
-        elif isinstance(statement, Close):
-            inside.pop()
-    return found
 
 
 def _fail(span: Span, message: str) -> NoReturn:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from ptxlint.ir import Directive, Function, Module, Note, Symbol, Variable
-from ptxlint.parse.body import Body
+from ptxlint.parse.body import Body, Entry, Opcodes
 from ptxlint.parse.nodes import (
     Close,
     Declaration,
     Header,
+    LabelMark,
+    LocMark,
     Open,
+    Operation,
+    Prototype,
     Setting,
     Statement,
+    Targets,
+    Word,
 )
 from ptxlint.parse.variables import variables
 from ptxlint.source import PtxSyntaxError, Span
@@ -31,31 +37,103 @@ class ModuleBuilder:
         self._strings: dict[tuple[str, int], str] = {}
         self._directives: list[Directive] = []
         self._notes: list[Note] = []
+        self._opcodes = Opcodes()
+        self._header: Header | None = None
+        self._depth = 0
+        self._entries: list[Entry] = []
+        self._scopes = [0]
+        self._labels: list[list[Word]] = [[]]
 
-    def read(self, statements: Sequence[Statement]) -> None:
-        """Take in all statements of a file."""
-        index = 0
-        while index < len(statements):
-            statement = statements[index]
-            index += 1
-            match statement:
-                case Header():
-                    following = statements[index] if index < len(statements) else None
-                    if isinstance(following, Open):
-                        end = _closing(statements, index)
-                        self.define(statement, statements[index + 1 : end])
-                        index = end + 1
-                    else:
-                        self.declare(statement)
-                case Setting():
-                    self.setting(statement)
-                case Declaration():
-                    self._variables += self._declare_variables(statement)
-                case _:
-                    raise AssertionError(statement)
+    def read(self, statements: Iterable[Statement]) -> None:
+        """Take in statements, in source order."""
+        for statement in statements:
+            self.take(statement)
+
+    def add(self, entry: Entry, span: Span) -> None:
+        """Take in what only a body may hold."""
+        if self._depth == 0:
+            raise PtxSyntaxError(span, "this stands outside of any function; expected a directive")
+        self._entries.append(entry)
+
+    @property
+    def entries(self) -> list[Entry] | None:
+        """Where the open body collects its statements; None outside of one."""
+        return self._entries if self._depth else None
+
+    @property
+    def depth(self) -> int:
+        """How many braces are open."""
+        return self._depth
+
+    def take(self, statement: Statement) -> None:
+        """Take in the next statement."""
+        match statement:
+            case Open(start):
+                self._open(start)
+            case Close(start):
+                self._close(start)
+            case Header(start):
+                if self._depth:
+                    raise PtxSyntaxError(start.span, "a function begins before the last one ended; expected '}'")
+                self._settle()
+                self._header = statement
+            case LabelMark(name) | Targets(name) | Prototype(name):
+                self.add(statement, name.span)
+                self._labels[self._scopes[-1]].append(name)
+            case Operation(start) | LocMark(start):
+                self.add(statement, start.span)
+            case Setting() | Declaration() if self._depth:
+                self._entries.append(statement)
+            case Setting():
+                self._settle()
+                self.setting(statement)
+            case Declaration():
+                self._settle()
+                self._variables += self._declare_variables(statement)
+
+    def _open(self, start: Word) -> None:
+        if self._depth == 0:
+            if self._header is None:
+                raise PtxSyntaxError(start.span, "'{' is not expected here; expected a directive")
+            self._entries = []
+            self._labels = [[]]
+            self._scopes = [0]
+        else:
+            self._scopes.append(len(self._labels))
+            self._labels.append([])
+            self._entries.append(Open(start))
+        self._depth += 1
+
+    def _close(self, start: Word) -> None:
+        if self._depth == 0:
+            raise PtxSyntaxError(start.span, "'}' closes nothing")
+        self._depth -= 1
+        if self._depth:
+            self._scopes.pop()
+            self._entries.append(Close(start))
+        else:
+            self._define()
+
+    def _settle(self) -> None:
+        """A header that no body followed was a declaration."""
+        if self._header is not None:
+            self._functions.append(self._function(self._header, None))
+            self._header = None
+
+    def _define(self) -> None:
+        header = self._header
+        assert header is not None
+        self._header = None
+        self._symbols.setdefault(str(header.name), Symbol(str(header.name)))
+        body = Body(self._symbols, self._files, self._notes, self._opcodes)
+        body.parameters((*header.results, *header.parameters))
+        body.read(self._entries, self._labels)
+        self._entries = []
+        self._functions.append(self._function(header, body))
 
     def finish(self) -> Module:
         """The module. Raises PtxSyntaxError when it does not begin as one."""
+        self._settle()
         version = self._settings.get("version")
         target = self._settings.get("target")
         if version is None:
@@ -68,7 +146,7 @@ class ModuleBuilder:
             raise PtxSyntaxError(version.start.span, "'.version' takes a number such as 9.0")
         return Module(
             version=(int(major), int(minor)),
-            target=target.arguments,
+            target=tuple(map(str, target.arguments)),
             address_size=int(size.arguments[0], 0) if size else 32,
             functions=tuple(self._functions),
             variables=tuple(self._variables),
@@ -87,26 +165,14 @@ class ModuleBuilder:
                 self._settings[setting.name] = setting
             case "file":
                 self._files[int(setting.arguments[0], 0)] = setting.arguments[1][1:-1]
-            case "DWARF":
-                pass
             case name:
                 if name == "section" and setting.arguments[0] == ".debug_str":
                     self._strings.update(_debug_strings(setting.arguments[-1]))
                 if name.startswith("?"):
                     self._notes.append(Note(setting.start.span, f"unknown directive .{name[1:]}"))
-                self._directives.append(Directive(name.lstrip("?"), setting.arguments, setting.start.span))
-
-    def declare(self, header: Header) -> None:
-        """Take in a function without a body."""
-        self._functions.append(self._function(header, None))
-
-    def define(self, header: Header, body: Sequence[Statement]) -> None:
-        """Take in a function with its body."""
-        self._symbols.setdefault(header.name, Symbol(str(header.name)))
-        reader = Body(self._symbols, self._files, self._notes)
-        reader.parameters((*header.results, *header.parameters))
-        reader.read(body)
-        self._functions.append(self._function(header, reader))
+                self._directives.append(
+                    Directive(name.lstrip("?"), tuple(map(str, setting.arguments)), setting.start.span)
+                )
 
     def _function(self, header: Header, body: Body | None) -> Function:
         self._symbols.setdefault(header.name, Symbol(str(header.name)))
@@ -116,7 +182,9 @@ class ModuleBuilder:
             is_entry=kind.name == "entry",
             parameters=tuple(variable for item in header.parameters for variable in variables(item)),
             results=tuple(variable for item in header.results for variable in variables(item)),
-            directives=tuple(Directive(item.name, item.arguments, item.start.span) for item in settings),
+            directives=tuple(
+                Directive(item.name, tuple(map(str, item.arguments)), item.start.span) for item in settings
+            ),
             variables=tuple(body.variables) if body else (),
             body=body.instructions() if body else None,
             labels=body.labels if body else {},
@@ -133,19 +201,6 @@ class ModuleBuilder:
         for variable in found:
             self._symbols[variable.name] = Symbol(variable.name)
         return found
-
-
-def _closing(statements: Sequence[Statement], opened: int) -> int:
-    depth = 0
-    for index in range(opened, len(statements)):
-        statement = statements[index]
-        if isinstance(statement, Open):
-            depth += 1
-        elif isinstance(statement, Close):
-            depth -= 1
-            if depth == 0:
-                return index
-    raise AssertionError("the grammar balances braces")
 
 
 def _debug_strings(data: str) -> dict[tuple[str, int], str]:

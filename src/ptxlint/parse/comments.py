@@ -6,12 +6,12 @@ import re
 
 from ptxlint.source import PtxSyntaxError, Span
 
-_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|(?m:^[ \t]*#[^\n]*)')
+_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|(?m:^[ \t]*(?:#|@@DWARF)[^\n]*)')
 
 
 def blanked(text: str) -> str:
-    """The text without comments and `#` lines; strings are left alone. Raises PtxSyntaxError for an open comment."""
-    if "//" not in text and "/*" not in text and "#" not in text:
+    """The text without comments, `#` lines and `@@DWARF` lines (PTX 1.x). Raises PtxSyntaxError for an open comment."""
+    if "//" not in text and "/*" not in text and "#" not in text and "@@" not in text:
         return text
     return _COMMENT.sub(_blank, text)
 

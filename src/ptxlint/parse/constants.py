@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import struct
 
-from ptxlint.parse.nodes import Bar, Binary, Cast, Conditional, Expression, Name, Number, Unary
+from ptxlint.parse.nodes import Bar, Binary, Cast, Conditional, Expression, Name, Number, Unary, Word
+from ptxlint.source import PtxSyntaxError
 
 WARP_SIZE = 32
 
@@ -36,6 +37,14 @@ def number(text: str) -> int | float:
     if digits[0] == "0" and digits.isdigit() and not set("89") & set(digits):
         return int(digits, 8)
     return int(digits)
+
+
+def integer(word: Word) -> int:
+    """The value of a word that must be a whole number. Raises PtxSyntaxError."""
+    value = number(word)
+    if not isinstance(value, int):
+        raise PtxSyntaxError(word.span, f"'{word}' is not a whole number")
+    return value
 
 
 def fold(expression: Expression) -> int | float:

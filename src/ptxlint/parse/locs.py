@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ptxlint.parse.nodes import LocMark
+from ptxlint.parse.constants import integer
+from ptxlint.parse.nodes import LocMark, Word
 from ptxlint.source import Loc
 
 _DEEPEST = 64
@@ -26,19 +27,25 @@ class Locs:
 
     def mark(self, mark: LocMark) -> None:
         """Take in the next `.loc`."""
-        caller = self._caller(mark)
-        loc = Loc(*mark.position, function=mark.function, inlined_at=caller)
+        position = _integers(mark.position)
+        function = (str(mark.function), integer(mark.offset) if mark.offset else 0) if mark.function else None
+        loc = Loc(*position, function=function, inlined_at=self._caller(mark))
         loc = self._known.setdefault(loc, loc)
-        self._by_position[mark.position] = loc
+        self._by_position[position] = loc
         self._current = loc
 
     def _caller(self, mark: LocMark) -> Loc | None:
         if mark.inlined_at is None:
             return None
-        known = self._by_position.get(mark.inlined_at)
+        position = _integers(mark.inlined_at)
+        known = self._by_position.get(position)
         if known is None or _depth(known) >= _DEEPEST:
-            return Loc(*mark.inlined_at)
+            return Loc(*position)
         return known
+
+
+def _integers(words: tuple[Word, Word, Word]) -> tuple[int, int, int]:
+    return integer(words[0]), integer(words[1]), integer(words[2])
 
 
 def _depth(loc: Loc) -> int:

@@ -153,11 +153,13 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class LocMark:
-    """A `.loc` as written; `inlined_at` is (file, line, column)."""
+    """A `.loc` as written; `position` and `inlined_at` are file, line and column."""
 
-    position: tuple[int, int, int]
-    function: tuple[str, int] | None
-    inlined_at: tuple[int, int, int] | None
+    start: Word
+    position: tuple[Word, Word, Word]
+    function: Word | None
+    offset: Word | None
+    inlined_at: tuple[Word, Word, Word] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +186,12 @@ class Modifier:
 
 @dataclass(frozen=True, slots=True)
 class Declarator:
-    """One declared name; `count` of `%r<count>`, None in `dimensions` for `[]`."""
+    """One declared name; `count` of `%r<count>`, None in `dimensions` for `[]`; the initializer begins with `=`."""
 
     name: Word
-    count: Expression | None
+    count: Word | None
     dimensions: tuple[Expression | None, ...]
-    initializer: str | None
+    initializer: Word | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,14 @@ from collections.abc import Mapping
 from ptxlint.ir import Element, Immediate, Label, Operand, Register, SpecialRegister, Symbol
 from ptxlint.parse.constants import WARP_SIZE, number
 
+NAME = re.compile(r"(?:[a-zA-Z][\w$]*|[_$%][\w$]+)(?:(?:\.|::)[\w$]+)*", re.ASCII)
+NUMBER = re.compile(
+    r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?"
+    r"|(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?",
+    re.ASCII,
+)
+"""The grammar's WORD and NUMBER (a test compares them with ptx.lark)."""
+
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,9})", re.ASCII)
 # Source: PTX ISA, *Special Registers*.
 _SPECIAL = re.compile(
@@ -55,7 +63,7 @@ class Names(dict[str, Operand]):
             self[word] = operand
             return operand
         base, dot, component = word.rpartition(".")
-        register = self[base] if dot else None
+        register = self[base] if dot and NAME.fullmatch(word) else None
         if not isinstance(register, Register | Element):
             raise UndeclaredError(word)
         if isinstance(register, Element):
@@ -139,7 +147,7 @@ class Names(dict[str, Operand]):
 
     def _predefined(self, word: str) -> Operand | None:
         if word[0].isdigit() or word[0] == ".":
-            return Immediate(number(word), word)
+            return Immediate(number(word), word) if NUMBER.fullmatch(word) else None
         if word == "WARP_SZ":
             return Immediate(WARP_SIZE, word)
         return SpecialRegister(word) if word[0] == "%" and _SPECIAL.fullmatch(word) else None

@@ -58,27 +58,34 @@ _READABLE = {
     "$END": "the end of the file",
 }
 _OPERATORS = frozenset(
-    ("OR", "AND", "XOR", "BIT_AND", "EQUALITY", "RELATION", "SHIFT", "SIGN", "FACTOR", "NOT", "COMPLEMENT")
-    + ("QMARK", "VBAR", "LESSTHAN", "DWARF_LINE")
+    "OR AND XOR BIT_AND EQUALITY RELATION SHIFT SIGN FACTOR NOT COMPLEMENT QMARK VBAR LESSTHAN".split()  # noqa: SIM905
 )
+
+
+class IncompleteError(PtxSyntaxError):
+    """The text ends where more must follow."""
 
 
 def read_module(text: str) -> list[Statement]:
     """The statements of a whole file. Raises PtxSyntaxError."""
-    return _read(text, "module")
-
-
-def read_fragment(text: str) -> list[Statement]:
-    """The statements of a piece of a file, which may open bodies or close them. Raises PtxSyntaxError."""
-    return _read(text, "fragment")
-
-
-def _read(text: str, start: str) -> list[Statement]:
     try:
-        tree: Any = _lark().parse(text, start=start)
+        return _flatten(_lark().parse(text, start="module"))
     except UnexpectedInput as error:
-        _explain(text, error)
-    return _flatten(tree)
+        _explain(error, text, 1, 1)
+
+
+def read_fragment(text: str, line: int = 1, column: int = 1) -> list[Statement]:
+    """The statements of a piece of a file that begins at that line and column. Raises PtxSyntaxError."""
+    parser = _lark().parse_interactive(text, start="fragment")
+    state = parser.lexer_thread.state
+    assert state is not None
+    counter = state.line_ctr
+    counter.line, counter.line_start_pos, counter.column = line, 1 - column, column
+    try:
+        parser.exhaust_lexer()
+        return _flatten(parser.feed_eof())  # type: ignore[no-untyped-call]
+    except UnexpectedInput as error:
+        _explain(error, text, line, column)
 
 
 @cache
@@ -109,14 +116,13 @@ def _flatten(tree: Any) -> list[Statement]:
     return statements
 
 
-def _explain(text: str, error: UnexpectedInput) -> NoReturn:
+def _explain(error: UnexpectedInput, text: str, line: int, column: int) -> NoReturn:
     if isinstance(error, UnexpectedToken):
         if error.token.type == "$END":
-            lines = text.split("\n")
-            span = Span(len(lines), len(lines[-1]) + 1)
-            found = "the end of the file"
-        else:
-            span, found = Span(error.line, error.column), _quote(str(error.token))
+            newline = text.rfind("\n")
+            span = Span(line + text.count("\n"), len(text) - newline if newline >= 0 else column + len(text))
+            raise IncompleteError(span, f"the file ends here{_expectation(error.accepts or error.expected)}") from None
+        span, found = Span(error.line, error.column), _quote(str(error.token))
         expected = error.accepts or error.expected
     elif isinstance(error, UnexpectedCharacters):
         span, expected = Span(error.line, error.column), set(error.allowed or ())
@@ -151,17 +157,10 @@ def _word(token: Token) -> Word:
     return Word(str(token), token.line or 1, token.column or 1)
 
 
-def _integer(token: Token) -> int:
-    try:
-        return int(str(token).rstrip("U"), 0)
-    except ValueError:
-        raise PtxSyntaxError(_word(token).span, f"{_quote(str(token))} is not an integer") from None
-
-
 def _constant(expression: Expression) -> str:
     """A directive's argument as text: a lone literal or name as written, anything else folded."""
     if isinstance(expression, Number | Name):
-        return str(expression.word)
+        return expression.word
     try:
         return str(fold(expression))
     except NotConstantError:
@@ -170,7 +169,7 @@ def _constant(expression: Expression) -> str:
 
 def _argument(value: Any) -> str:
     if isinstance(value, Token):
-        return str(value)
+        return _word(value)
     return _constant(value)
 
 
@@ -195,8 +194,6 @@ class _Nodes(Transformer[Token, Any]):
     body = module
 
     def setting(self, start: Token, *arguments: Any) -> Setting:
-        if start.type == "DWARF_LINE":
-            return Setting(_word(start), "DWARF", (str(start)[2:].strip(),))
         return Setting(_word(start), str(start)[1:], tuple(map(_argument, arguments)))
 
     def unknown(self, start: Token, *arguments: Expression) -> Setting:
@@ -261,7 +258,7 @@ class _Nodes(Transformer[Token, Any]):
         return _declaration(linkage, space, rest)
 
     def align(self, value: Token) -> Modifier:
-        return Modifier("align", str(_integer(value)))
+        return Modifier("align", _word(value))
 
     def type(self, token: Token) -> Modifier:
         return Modifier("vector" if token.type == "VECTOR" else "type", str(token)[1:])
@@ -279,15 +276,15 @@ class _Nodes(Transformer[Token, Any]):
         return str(name)[1:] + (f"({', '.join(map(str, numbers))})" if numbers else "")
 
     def declarator(self, name: Token, initializer: Token | None = None) -> Declarator:
-        return Declarator(_word(name), None, (), _initializer(initializer))
+        return Declarator(_word(name), None, (), _word(initializer) if initializer is not None else None)
 
     def family(self, name: Token, count: Token) -> Declarator:
-        return Declarator(_word(name), Number(_word(count)), (), None)
+        return Declarator(_word(name), _word(count), (), None)
 
     def array(self, name: Token, *rest: Any) -> Declarator:
         dimensions = tuple(item[0] for item in rest if isinstance(item, tuple))
         initializer = rest[-1] if isinstance(rest[-1], Token) else None
-        return Declarator(_word(name), None, dimensions, _initializer(initializer))
+        return Declarator(_word(name), None, dimensions, _word(initializer) if initializer is not None else None)
 
     def dimension(self, size: Expression | None) -> tuple[Expression | None]:
         return (size,)
@@ -307,14 +304,13 @@ class _Nodes(Transformer[Token, Any]):
     def prototype(self, label: LabelMark, results: Any, _: Token, parameters: Any, *settings: Setting) -> Prototype:
         return Prototype(label.name, results[1] if results else (), parameters[1] if parameters else (), settings)
 
-    def loc(self, file: Token, line: Token, column: Token, name: Any, offset: Any, *caller: Token | None) -> LocMark:
-        function = (str(name), _integer(offset) if offset is not None else 0) if name is not None else None
-        where = [_integer(token) for token in caller if token is not None]
-        return LocMark(
-            position=(_integer(file), _integer(line), _integer(column)),
-            function=function,
-            inlined_at=(where[0], where[1], where[2]) if where else None,
-        )
+    def loc(self, start: Token, *words: Token | None) -> LocMark:
+        file, line, column, name, offset, *caller = [_word(word) if word is not None else None for word in words]
+        assert file is not None
+        assert line is not None
+        assert column is not None
+        at = [word for word in caller if word is not None]
+        return LocMark(_word(start), (file, line, column), name, offset, (at[0], at[1], at[2]) if at else None)
 
     def instruction(self, guard: Any, opcode: Token, *rest: Any) -> Operation:
         detached = tuple(str(item)[1:] for item in rest if isinstance(item, Token))
@@ -363,7 +359,3 @@ class _Nodes(Transformer[Token, Any]):
 
     def element(self, token: Token, index: Expression) -> Subscript:
         return Subscript(_word(token), index)
-
-
-def _initializer(token: Token | None) -> str | None:
-    return " ".join(str(token)[1:].split()) if token is not None else None

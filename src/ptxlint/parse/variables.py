@@ -25,7 +25,7 @@ def variables(declaration: Declaration) -> list[Variable]:
     attributes = [modifier.value for modifier in declaration.modifiers if modifier.kind == "attribute"]
     if pointer:
         attributes.append(f"ptr {kinds['ptr']}" + (f" align {kinds['align']}" if "align" in kinds else ""))
-    align = element if pointer or "align" not in kinds else int(kinds["align"])
+    align = element if pointer or "align" not in kinds else int(kinds["align"], 0)
     return [
         Variable(
             name=str(declarator.name),
@@ -34,7 +34,7 @@ def variables(declaration: Declaration) -> list[Variable]:
             align=align,
             size=element * prod(extents),
             linkage=" ".join(declaration.linkage) or None,
-            initializer=declarator.initializer,
+            initializer=" ".join(declarator.initializer[1:].split()) if declarator.initializer else None,
             attributes=tuple(attributes),
             dimensions=extents,
             span=declarator.name.span,

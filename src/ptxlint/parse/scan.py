@@ -1,0 +1,188 @@
+"""Text -> IR, statement by statement: each is looked up by its shape, and new shapes are asked of the grammar."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ptxlint.ir import Module
+from ptxlint.parse.build import ModuleBuilder
+from ptxlint.parse.shapes import BLANK, WORDS, Form, IrregularError, Shape, interleave, opaque, revive
+from ptxlint.source import PtxSyntaxError, Span
+
+_BLOCK = 1 << 18
+_LONGEST_SHAPE = 4000
+_MOST_SHAPES = 20_000
+
+_shapes: dict[str, Shape] = {}
+
+
+def scan(text: str) -> Module:
+    """The module that a text without comments holds. Raises PtxSyntaxError."""
+    if BLANK in text:
+        raise PtxSyntaxError(_span(text, text.index(BLANK)), "a NUL character: this is not PTX text")
+    scanner = _Scanner()
+    with _collector_paused():
+        for block in _blocks(text):
+            scanner.read(block)
+        return scanner.finish(text)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """The IR holds no cycles; letting the collector walk it over and over costs a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """The text in pieces of bounded length, each ending with a `;` that ends a statement."""
+    start = 0
+    while start < len(text):
+        end = text.find(";\n", start + _BLOCK) + 1
+        if end == 0:
+            end = len(text)
+        yield text[start:end]
+        start = end
+
+
+def _span(text: str, offset: int) -> Span:
+    before = text[:offset]
+    return Span(before.count("\n") + 1, offset - before.rfind("\n"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """A statement with its words and place; `column` counts the letters before it on its line."""
+
+    blanked: str
+    words: list[str]
+    base: int
+    line: int
+    column: int
+    end: str
+
+    def text(self, shape: Shape) -> str:
+        """The statement as it stands in the file."""
+        inside = self.words[self.base : self.base + shape.blanks]
+        return interleave(self.blanked.split(BLANK), inside) + self.end
+
+    def entry(self, form: Form) -> tuple[Form, list[str], int, int, int]:
+        """Its operation, as bodies take it."""
+        column = form.place(self.words, self.base, self.column) if form.place is not None else form.column
+        return form, self.words, self.base, self.line + form.line, column
+
+
+class _Scanner:
+    """Reads block after block; a block begins at `_line`, with `_column` letters before it on that line."""
+
+    def __init__(self) -> None:
+        self._builder = ModuleBuilder()
+        self._line = 1
+        self._column = 0
+        self._held: tuple[str, int, int] | None = None
+
+    def read(self, block: str) -> None:
+        """Take in a block."""
+        parts = WORDS.split(block)
+        words = parts[1::2]
+        chunks = BLANK.join(parts[0::2]).split(";")
+        del parts
+        known = _shapes.get
+        entries = self._builder.entries
+        base, line = 0, self._line
+        measured, measured_base = 0, 0
+        last = len(chunks) - 1
+        for index, blanked in enumerate(chunks):
+            shape = known(blanked)
+            if shape is None:
+                shape = _learned(blanked, words[base : base + blanked.count(BLANK)], index == last)
+            if shape.form is not None and shape.is_plain and entries is not None:
+                entries.append((shape.form, words, base, line + shape.form.line, shape.form.column))
+                line += shape.newlines
+            elif index < last or blanked.strip():
+                if shape.needs_column:
+                    self._column = _column_after(chunks[measured:index], words[measured_base:base], self._column)
+                    measured, measured_base = index, base
+                end = ";" if index < last else ""
+                line += self._take(shape, _Chunk(blanked, words, base, line, self._column, end))
+                entries = self._builder.entries
+            base += shape.blanks
+        self._column = _column_after(chunks[measured:], words[measured_base:], self._column)
+        self._line = line
+
+    def finish(self, text: str) -> Module:
+        """The module, once every block is taken in."""
+        if self._held is not None or self._builder.depth:
+            raise PtxSyntaxError(_span(text, len(text)), "the file ends inside a function; expected '}'")
+        return self._builder.finish()
+
+    def _take(self, shape: Shape, chunk: _Chunk) -> int:
+        """Hand the statements of a chunk to the builder; how many lines it took."""
+        builder = self._builder
+        if self._held is None and (shape.prefix is not None or shape.form is not None):
+            try:
+                statements = shape.prefix(chunk.words, chunk.base, chunk.line, chunk.column) if shape.prefix else ()
+            except IrregularError:
+                pass
+            else:
+                for statement in statements:
+                    builder.take(statement)
+                if shape.form is not None:
+                    entry = chunk.entry(shape.form)
+                    builder.add(entry, Span(entry[3], entry[4]))
+                return shape.newlines
+        return self._ask_grammar(chunk.text(shape), chunk)
+
+    def _ask_grammar(self, text: str, chunk: _Chunk) -> int:
+        from ptxlint.parse.syntax import IncompleteError, read_fragment
+
+        newlines = text.count("\n")
+        line, column = chunk.line, chunk.column
+        if self._held is not None:
+            held, line, column = self._held
+            text = held + text
+            self._held = None
+        try:
+            statements = read_fragment(text, line, column + 1)
+        except IncompleteError:
+            if not chunk.end:
+                raise
+            self._held = text, line, column
+        else:
+            for statement in statements:
+                self._builder.take(statement)
+        return newlines
+
+
+def _learned(blanked: str, words: list[str], is_last: bool) -> Shape:
+    """A shape not met before, kept unless it is the file's last words or too long to be met again."""
+    if is_last or len(blanked) > _LONGEST_SHAPE:
+        return opaque(blanked)
+    from ptxlint.parse.learn import learn
+    from ptxlint.parse.syntax import read_fragment
+
+    try:
+        statements = read_fragment(interleave(blanked.split(BLANK), words) + ";")
+    except PtxSyntaxError:
+        return opaque(blanked)
+    recipe = learn(blanked, words, statements)
+    shape = revive(blanked, recipe) if recipe is not None else opaque(blanked)
+    if len(_shapes) >= _MOST_SHAPES:
+        _shapes.clear()
+    _shapes[blanked] = shape
+    return shape
+
+
+def _column_after(chunks: list[str], words: list[str], column: int) -> int:
+    """How many letters stand on the line where these chunks end; `column` of them before the first chunk."""
+    text = interleave(";".join([*chunks, ""]).split(BLANK), words) if chunks else ""
+    newline = text.rfind("\n")
+    return len(text) - newline - 1 if newline >= 0 else column + len(text)
