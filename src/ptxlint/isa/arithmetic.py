@@ -10,7 +10,7 @@ from __future__ import annotations
 from ptxlint.isa.row import Row
 
 _INTEGER = "Integer Arithmetic Instructions: "
-_EXTENDED = "Extended-Precision Integer Arithmetic Instructions: "
+_EXTENDED = "Extended-Precision Arithmetic Instructions: "
 _FLOATING = "Floating Point Instructions: "
 _COMPARE = "Comparison and Selection Instructions: "
 _LOGIC = "Logic and Shift Instructions: "

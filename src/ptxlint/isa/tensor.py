@@ -120,15 +120,14 @@ def _tcgen05(
 
 
 _SCALE_ADDRESSES = "scale_a?block_scale:address scale_b?block_scale:address"
-_MMA_ACCESSES = (
+_MMA = (
     _tensor_memory("taddr", Mode.UPDATE),
     _descriptor("a"),
     _tensor_memory("a", Mode.READ),
     _descriptor("b"),
-    _tensor_memory("sparsity", Mode.READ),
-    _tensor_memory("scale_a", Mode.READ),
-    _tensor_memory("scale_b", Mode.READ),
 )
+_SPARSITY = _tensor_memory("sparsity", Mode.READ)
+_SCALES = (_tensor_memory("scale_a", Mode.READ), _tensor_memory("scale_b", Mode.READ))
 
 _TCGEN05_ROWS: tuple[Row, ...] = (
     _tcgen05(
@@ -142,14 +141,26 @@ _TCGEN05_ROWS: tuple[Row, ...] = (
     _tcgen05("tcgen05.relinquish_alloc_permit", "", _ALLOC, is_collective=True),
     _tcgen05(
         "tcgen05.mma",
-        f"taddr:address a b sparsity?sp:address idesc {_SCALE_ADDRESSES} lanes?:vector enable scale_d?",
-        accesses=_MMA_ACCESSES,
+        f"taddr:address a b idesc {_SCALE_ADDRESSES} lanes?:vector enable scale_d?",
+        accesses=(*_MMA, *_SCALES),
+        opens=Tracking.TCGEN05_COMMIT,
+    ),
+    _tcgen05(
+        "tcgen05.mma.sp",
+        f"taddr:address a b sparsity:address idesc {_SCALE_ADDRESSES} lanes?:vector enable scale_d?",
+        accesses=(*_MMA, _SPARSITY, *_SCALES),
         opens=Tracking.TCGEN05_COMMIT,
     ),
     _tcgen05(
         "tcgen05.mma.ws",
-        "taddr:address a b sparsity?sp:address idesc enable zero_columns?",
-        accesses=_MMA_ACCESSES[:5],
+        "taddr:address a b idesc enable zero_columns?",
+        accesses=_MMA,
+        opens=Tracking.TCGEN05_COMMIT,
+    ),
+    _tcgen05(
+        "tcgen05.mma.ws.sp",
+        "taddr:address a b sparsity:address idesc enable zero_columns?",
+        accesses=(*_MMA, _SPARSITY),
         opens=Tracking.TCGEN05_COMMIT,
     ),
     _tcgen05(
