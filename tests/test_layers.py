@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "ptxlint"
 
 LAYERS = (
-    ("__init__", "source", "grammar", "graph", "demo", "schema"),
+    ("__init__", "source", "grammar", "graph", "demangle", "demo", "schema"),
     ("ir",),
     ("isa", "launch", "printer"),
     ("parse", "cfg"),
@@ -25,9 +25,10 @@ LAYERS = (
     ("rule",),
     ("rules", "fault", "fingerprint"),
     ("registry", "result", "explanation"),
-    ("lint", "inputs"),
-    ("testing", "excerpt"),
-    ("report",),
+    ("config", "excerpt", "lint", "inputs"),
+    ("cache", "report", "suppression", "testing"),
+    ("baseline", "run"),
+    ("api",),
     ("cli", "validate"),
     ("__main__",),
 )

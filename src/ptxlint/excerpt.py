@@ -24,8 +24,17 @@ def source_file(location: SourceLocation, ptx: str) -> str | None:
 def source_line(location: SourceLocation, ptx: str) -> str:
     """The text of the source line, or nothing when its file cannot be read."""
     path = source_file(location, ptx)
-    lines = _lines(path) if path and os.access(path, os.R_OK) else ()
+    lines = source_lines(path) if path else ()
     return lines[location.line - 1] if 0 < location.line <= len(lines) else ""
+
+
+@lru_cache(maxsize=64)
+def source_lines(path: str) -> tuple[str, ...]:
+    """The lines of a source file as far as they are read; none when it cannot be."""
+    if not os.access(path, os.R_OK):
+        return ()
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return tuple(file.read(SOURCE_LIMIT).split("\n"))
 
 
 def anchor(finding: Diagnosis, ptx: str) -> tuple[str, int, int]:
@@ -67,9 +76,3 @@ def _candidates(name: str, ptx: str) -> Iterator[str]:
         if above == folder:
             return
         folder = above
-
-
-@lru_cache(maxsize=64)
-def _lines(path: str) -> tuple[str, ...]:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return tuple(file.read(SOURCE_LIMIT).split("\n"))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from ptxlint import isa
+from ptxlint.demangle import demangled
 from ptxlint.fault import Guard, InternalFault
 from ptxlint.fingerprint import Fingerprints
 from ptxlint.ir import Function, Instruction, Module
 from ptxlint.launch import Launch, stated
 from ptxlint.parse import parse
 from ptxlint.result import Diagnosis, FileReport, KernelReport, Place, Problem, Verdict
-from ptxlint.rule import Finding, Rule
+from ptxlint.rule import Finding, Rule, Severity
 from ptxlint.source import Loc, PtxSyntaxError, SourceLocation, Span
 
 EXCERPT_LIMIT = 400
@@ -21,10 +23,34 @@ EXCERPT_LIMIT = 400
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to look for, and what is known of the launch."""
+    """What to look for, and what is known of the launch.
+
+    Patterns match a kernel's name, demangled or as in the PTX. Of `launches` the first that matches completes `launch`.
+    `severities` and `kernel_ignores` hold rule names.
+    """
 
     rules: tuple[type[Rule], ...]
     launch: Launch = field(default_factory=Launch)
+    launches: tuple[tuple[str, Launch], ...] = ()
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    kernel_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
+
+    def launch_of(self, kernel: str) -> Launch:
+        """What the user says about the launch of the kernel."""
+        said = self.launch
+        found = next((launch for pattern, launch in self.launches if matches(pattern, kernel)), Launch())
+        return Launch(
+            said.block or found.block,
+            said.cluster or found.cluster,
+            said.grid or found.grid,
+            found.dynamic_shared if said.dynamic_shared is None else said.dynamic_shared,
+            {**found.parameters, **said.parameters},
+        )
+
+    def rules_of(self, kernel: str) -> tuple[type[Rule], ...]:
+        """The rules that run on the kernel."""
+        ignored = {name for pattern, names in self.kernel_ignores if matches(pattern, kernel) for name in names}
+        return tuple(rule for rule in self.rules if rule.name not in ignored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +84,11 @@ def lint_text(text: str, path: str, options: Options) -> FileReport:
     return FileReport(path, tuple(verdicts), tuple(findings), remarks, None, tuple(faults))
 
 
+def matches(pattern: str, kernel: str) -> bool:
+    """Whether the glob matches the kernel's name, as it is or demangled."""
+    return fnmatchcase(kernel, pattern) or fnmatchcase(demangled(kernel), pattern)
+
+
 def has_machinery(function: Function) -> bool:
     """Whether the kernel has an instruction that any rule could be about."""
     rows = (isa.row(instruction) for instruction in function.body or ())
@@ -76,40 +107,43 @@ def _lint_kernel(
     found: list[tuple[type[Rule], Finding]] = []
     reason = None
     with Guard(faults, kernel.path, name):
-        facts = Facts(kernel.module, kernel.function, stated(kernel.function, options.launch))
-        for rule in options.rules:
+        facts = Facts(kernel.module, kernel.function, stated(kernel.function, options.launch_of(name)))
+        for rule in options.rules_of(name):
             with Guard(faults, kernel.path, name, rule.name):
                 found += ((rule, finding) for finding in rule().check(facts))
         reason = facts.not_analysed
     if len(faults) > before:
         reason = "internal error" + (f" in {faults[before].rule}" if faults[before].rule else "")
     if found:
-        return KernelReport(name, Verdict.FINDINGS), _stamped(kernel, found)
+        return KernelReport(name, Verdict.FINDINGS, reason or ""), _stamped(kernel, found, options.severities)
     return KernelReport(name, Verdict.NOT_ANALYSED if reason else Verdict.CLEAN, reason or ""), ()
 
 
-def _stamped(kernel: _Kernel, found: list[tuple[type[Rule], Finding]]) -> tuple[Diagnosis, ...]:
+def _stamped(
+    kernel: _Kernel, found: list[tuple[type[Rule], Finding]], severities: Mapping[str, Severity]
+) -> tuple[Diagnosis, ...]:
     """The findings in the order of their lines, each once."""
     at = {instruction.span: instruction for instruction in kernel.function.body or ()}
     fingerprints = Fingerprints(kernel.function.name)
     ordered = sorted(found, key=lambda pair: (pair[1].span, pair[0].code, pair[1].message))
     return tuple(
-        _diagnosis(kernel, rule, finding, at.get(finding.span), fingerprints)
+        _diagnosis(kernel, finding, at.get(finding.span), fingerprints, rule, severities.get(rule.name))
         for rule, finding in dict.fromkeys(ordered)
     )
 
 
 def _diagnosis(
     kernel: _Kernel,
-    rule: type[Rule],
     finding: Finding,
     instruction: Instruction | None,
     fingerprints: Fingerprints,
+    rule: type[Rule],
+    severity: Severity | None,
 ) -> Diagnosis:
     return Diagnosis(
         rule=rule.name,
         code=rule.code,
-        severity=finding.severity or rule.severity,
+        severity=severity or finding.severity or rule.severity,
         message=finding.message,
         kernel=kernel.function.name,
         line=finding.span.line,
@@ -127,9 +161,9 @@ def _diagnosis(
 def _source(module: Module, loc: Loc | None) -> SourceLocation | None:
     if loc is None:
         return None
-    name = module.strings.get(loc.function) if loc.function else None
+    name = demangled(module.strings.get(loc.function, "")) if loc.function else None
     file = module.files.get(loc.file, "?")
-    return SourceLocation(file, loc.line, loc.column, name, _source(module, loc.inlined_at))
+    return SourceLocation(file, loc.line, loc.column, name or None, _source(module, loc.inlined_at))
 
 
 def _excerpt(lines: Sequence[str], span: Span) -> str:

@@ -82,10 +82,19 @@ def select(
     """
     wanted, refused = (*chosen,), (*ignored,)
     added = (*extended,)
-    for selector in (*wanted, *refused, *added):
-        if not any(specificity(selector, rule) for rule in rules()):
-            raise _unknown(selector)
+    expanded((*wanted, *refused, *added))
     return tuple(rule for rule in rules() if _is_on(rule, wanted, refused, added))
+
+
+def expanded(selectors: Iterable[str]) -> frozenset[str]:
+    """The names of the rules that any of the selectors means. Raises UnknownSelectorError."""
+    names: set[str] = set()
+    for selector in selectors:
+        meant = {rule.name for rule in rules() if specificity(selector, rule)}
+        if not meant:
+            raise _unknown(selector)
+        names |= meant
+    return frozenset(names)
 
 
 def specificity(selector: str, rule: type[Rule]) -> int:

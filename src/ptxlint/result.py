@@ -53,7 +53,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """The verdict on one kernel; `reason` says why it was not analysed, and is empty otherwise."""
+    """The verdict on one kernel; `reason` says what of it was not analysed and why, empty when all was."""
 
     name: str
     verdict: Verdict
@@ -73,7 +73,8 @@ class Problem:
 class FileReport:
     """All that was found in one file. With a `problem`, nothing else was.
 
-    `remarks` name what was accepted without being known, such as an opcode of a newer ISA.
+    `remarks` name what was accepted without being known, such as an opcode of a newer ISA. `suppressed` counts the
+    findings that comments silenced, `known` those that the baseline has.
     """
 
     path: str
@@ -82,6 +83,8 @@ class FileReport:
     remarks: tuple[Place, ...] = ()
     problem: Problem | None = None
     faults: tuple[InternalFault, ...] = ()
+    suppressed: int = 0
+    known: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ import sys
 import click
 
 from ptxlint import __version__
+from ptxlint.baseline import BaselineError
 from ptxlint.cli.folder_group import FolderGroup
+from ptxlint.config import ConfigError
 from ptxlint.registry import RuleLoadError, UnknownSelectorError
 
 INTERRUPTED = 130
@@ -55,6 +57,9 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except UnknownSelectorError as error:
         click.echo(f"Error: {error}. `ptxlint rules` lists them all.", err=True)
+        return 2
+    except (ConfigError, BaselineError) as error:
+        click.echo(f"Error: {error}", err=True)
         return 2
     except RuleLoadError as error:
         click.echo(f"Error: a rule cannot be loaded: {error}", err=True)

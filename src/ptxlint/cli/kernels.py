@@ -10,6 +10,7 @@ import click
 
 from ptxlint import inputs
 from ptxlint.cli.launch_options import launch_of, launch_options
+from ptxlint.cli.unusable import UnusableError
 from ptxlint.ir import Module
 from ptxlint.launch import stated
 from ptxlint.source import PtxSyntaxError
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from ptxlint.facts import Facts
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class UnusableError(click.ClickException):
-    """The input cannot be used; exit status 2."""
-
-    exit_code = 2
 
 
 def kernel_arguments(command: Command) -> Command:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, TextIO, TypeVar
 
@@ -16,28 +17,49 @@ from ptxlint.result import Report
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def format_option(command: Command) -> Command:
-    """Add `--format` and `--color`; `present` reads them."""
-    colour = click.option(
-        "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours: for terminals, or."
-    )
-    chosen = click.option(
+_OPTIONS = (
+    click.option(
         "--format",
         "format_name",
         type=click.Choice(formats()),
         default="full",
         show_default=True,
         help="Output format.",
-    )
-    return chosen(colour(command))
+    ),
+    click.option("--output-file", "-o", metavar="FILE", help="Write the report there."),
+    click.option("--statistics", is_flag=True, help="Print how often each rule fired instead of the findings."),
+    click.option(
+        "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colours."
+    ),
+)
+
+
+def format_options(command: Command) -> Command:
+    """Add the options; pass all settings to `present`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
 
 
 def present(report: Report, settings: dict[str, Any]) -> None:
-    """Write the report to standard output."""
+    """Write the report to the file named, or to standard output."""
+    write = _statistics if settings["statistics"] else writer(settings["format_name"])
+    if settings["output_file"]:
+        try:
+            with open(settings["output_file"], "w", encoding="utf-8", errors="backslashreplace") as file:
+                write(report, Output(file, settings["color"] == "always"))
+        except OSError as error:
+            raise click.FileError(settings["output_file"], error.strerror or str(error)) from error
+        return
     stream = sys.stdout
     width = shutil.get_terminal_size().columns if stream.isatty() or "COLUMNS" in os.environ else None
-    output = Output(stream, is_coloured(settings["color"], stream), width)
-    writer(settings["format_name"])(report, output)
+    write(report, Output(stream, is_coloured(settings["color"], stream), width))
+
+
+def _statistics(report: Report, output: Output) -> None:
+    counts = Counter((finding.code, finding.rule) for finding in report.findings)
+    for (code, rule), count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])):
+        output.stream.write(f"{count:>6}  {code}  {rule}\n")
 
 
 def is_coloured(choice: str, stream: TextIO) -> bool:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 MANY = 20
-"""Files from which on a bar is worth its lines."""
+"""Inputs from which on a bar is worth its lines."""
+
+Item = TypeVar("Item")
 
 
-def tracked(files: Sequence[str]) -> Iterator[str]:
-    """The files one by one, with a bar on the standard error of an interactive terminal."""
-    if len(files) < MANY or not (sys.stderr.isatty() and sys.stdout.isatty()):
-        yield from files
+def tracked(items: Iterable[Item], total: int) -> Iterator[Item]:
+    """The items one by one, with a bar on the standard error of an interactive terminal."""
+    if total < MANY or not (sys.stderr.isatty() and sys.stdout.isatty()):
+        yield from items
         return
-    yield from _with_bar(files)
-
-
-def _with_bar(files: Sequence[str]) -> Iterable[str]:
     from rich.console import Console
     from rich.progress import track
 
-    return track(files, description="Linting", console=Console(stderr=True), transient=True)
+    yield from track(items, description="Linting", total=total, console=Console(stderr=True), transient=True)

@@ -6,41 +6,33 @@ from typing import Any
 
 import click
 
-from ptxlint import inputs, registry
-from ptxlint.cli.launch_options import launch_of, launch_options
-from ptxlint.cli.present import format_option, present
+from ptxlint import baseline
+from ptxlint.cli.config_options import configured, rule_options
+from ptxlint.cli.launch_options import launch_options
+from ptxlint.cli.present import format_options, present
 from ptxlint.cli.progress import tracked
-from ptxlint.lint import Options, lint_text
-from ptxlint.result import FileReport, Report, Verdict
+from ptxlint.config import Config
+from ptxlint.result import Report, Verdict
 from ptxlint.rule import Severity
+from ptxlint.run import Plan, reports
 
 _RANKS = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--select", metavar="RULES", help="Only these rules: names, codes, beginnings of codes (PTX4) or ALL.")
-@click.option("--extend-select", metavar="RULES", help="These rules too, beside those that are on.")
-@click.option("--ignore", metavar="RULES", help="Not these rules.")
-@format_option
+@rule_options
+@format_options
 @click.option(
     "--fail-on",
-    type=click.Choice([str(rank) for rank in _RANKS]),
-    default="warning",
-    show_default=True,
-    help="The least severity that makes the exit status 1.",
+    type=click.Choice([str(level) for level in Severity]),
+    help="Exit with 1 from this severity on.  [warning]",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when there are findings.")
-@click.option("--strict", is_flag=True, help="Exit with 1 when a kernel could not be analysed.")
+@click.option("--strict/--no-strict", default=None, help="Exit with 1 when a kernel could not be analysed.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing when nothing is wrong.")
-@click.option(
-    "--max-size",
-    type=click.IntRange(1),
-    default=inputs.SIZE_LIMIT >> 20,
-    show_default=True,
-    metavar="MIB",
-    help="Do not read files larger than this.",
-)
+@click.option("--baseline", "baseline_path", metavar="FILE", help="Hide the findings that are in this baseline.")
+@click.option("--jobs", "-j", type=click.IntRange(0), metavar="N", help="Processes; 0, the default, for one a core.")
 @click.option("--debug", is_flag=True, help="Print the tracebacks of internal errors.")
 @launch_options
 def command(paths: tuple[str, ...], **settings: Any) -> int:
@@ -48,43 +40,35 @@ def command(paths: tuple[str, ...], **settings: Any) -> int:
 
     Exit status: 0 clean, 1 findings, 2 usage or unreadable input, 3 internal error.
     """
-    options = Options(
-        registry.select(*(_listed(settings[name]) for name in ("select", "ignore", "extend_select"))),
-        launch_of(settings),
-    )
-    files = list(inputs.expand(paths or (".",)))
-    limit = settings["max_size"] << 20
-    report = Report(tuple(check_file(path, options, limit) for path in tracked(files)))
-    status = exit_status(report, settings["fail_on"], is_strict=settings["strict"], is_lenient=settings["exit_zero"])
-    if not (settings["quiet"] and status == 0 and not any(report.findings)):
+    config, plan = configured(settings)
+    known = baseline.read(config.baseline) if config.baseline else ()
+    report = linted(plan, paths)
+    report, stale = baseline.unknown_in(report, known)
+    status = exit_status(report, config, is_lenient=settings["exit_zero"])
+    if not settings["quiet"] or status or any(report.findings):
         present(report, settings)
+    if stale and not settings["quiet"]:
+        message = f"{len(stale)} findings of the baseline are gone; `ptxlint baseline update` drops them."
+        click.echo(message, err=True)
     if settings["debug"]:
         for fault in report.faults:
             click.echo(fault.traceback, err=True)
     return status
 
 
-def check_file(path: str, options: Options, limit: int = inputs.SIZE_LIMIT) -> FileReport:
-    """The report on a file, whether or not it can be read."""
-    shown = "<stdin>" if path == inputs.STDIN else path
-    try:
-        text = inputs.read(path, limit)
-    except inputs.UnreadableError as error:
-        return FileReport(shown, problem=error.problem)
-    return lint_text(text, shown, options)
+def linted(plan: Plan, paths: tuple[str, ...]) -> Report:
+    """The report on all the files that the paths stand for."""
+    jobs = [plan.job(path) for path in plan.files(paths or (".",))]
+    return Report(tuple(tracked(reports(jobs, processes=plan.config.jobs), len(jobs))))
 
 
-def exit_status(report: Report, fail_on: str, *, is_strict: bool, is_lenient: bool) -> int:
+def exit_status(report: Report, config: Config, *, is_lenient: bool) -> int:
     """3 for a mistake of ours, 2 for an input that could not be read, 1 for findings, 0 for none."""
     if any(report.faults):
         return 3
     if any(file.problem for file in report.files):
         return 2
-    failing = _RANKS[_RANKS.index(Severity(fail_on)) :]
+    failing = _RANKS[_RANKS.index(config.fail_on) :]
     is_found = any(finding.severity in failing for finding in report.findings) and not is_lenient
-    is_missed = is_strict and any(kernel.verdict is Verdict.NOT_ANALYSED for kernel in report.kernels)
+    is_missed = config.strict and any(kernel.verdict is Verdict.NOT_ANALYSED for kernel in report.kernels)
     return int(is_found or is_missed)
-
-
-def _listed(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())

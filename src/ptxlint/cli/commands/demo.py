@@ -8,21 +8,21 @@ from typing import Any
 
 import click
 
-from ptxlint import registry
-from ptxlint.cli.commands.check import check_file
-from ptxlint.cli.present import format_option, present
-from ptxlint.lint import Options
+from ptxlint.cli.present import format_options, present
+from ptxlint.config import Config
+from ptxlint.launch import Launch
 from ptxlint.result import Report
+from ptxlint.run import Plan, lint_input
 
 
 @click.command()
-@format_option
+@format_options
 def command(**settings: Any) -> int:
     """Lint a bundled kernel that has a real bug, and show what a user would see."""
     path = str(files("ptxlint.demo") / "tile_store.ptx")
     near = os.path.relpath(path)
     path = path if near.startswith(os.pardir) else near
-    report = Report((check_file(path, Options(registry.select())),))
+    report = Report(lint_input(Plan(Config(cache=False), Launch()).job(path)))
     if settings["format_name"] == "full":
         click.echo(f"$ ptxlint check {path}\n")
     present(report, settings)

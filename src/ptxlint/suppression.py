@@ -1,0 +1,233 @@
+"""Comments that silence findings: `// ptxlint: ignore[rule, ...] reason`, in the PTX or in its source.
+
+| comment | silences |
+|---|---|
+| `ignore[...]` after code | that line |
+| `ignore[...]` on its own line | the next line of code |
+| `ignore-begin[...]` to `ignore-end` | the lines between |
+| `ignore-kernel[...]` in or directly above a kernel | the kernel |
+| `ignore-file[...]` | the file |
+
+A comment in inline assembly reaches the PTX; any other is read from the source lines that a finding's `.loc` names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ptxlint.excerpt import source_file, source_lines
+from ptxlint.registry import UnknownSelectorError, expanded
+from ptxlint.result import Diagnosis, FileReport, Place, Verdict
+
+MARK = "ptxlint:"
+
+_COMMENT = re.compile(r"(?://|/\*)\s*ptxlint:\s*(?P<verb>[\w-]*)\s*(?:\[(?P<rules>[^\]]*)\])?(?P<reason>[^*]*)")
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
+_NOT_PTX_CODE = re.compile(r"\s*(?:$|//|/\*|\.|[{}]\s*$|[\w$]+:\s*$)")
+_BLANK = re.compile(r"\s*(?:$|//|/\*)")
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|//.*')
+_NOT_SOURCE_CODE = re.compile(r"\s*(?:$|//|/\*|\*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """A comment: the rules it names, and the lines it covers, both ends included, or the `kernel`."""
+
+    line: int
+    selectors: tuple[str, ...]
+    first: int
+    last: int
+    kernel: str = ""
+
+    def covers(self, rule: str, line: int, kernel: str) -> bool:
+        """Whether a finding of that rule on that line is silenced."""
+        is_there = self.kernel == kernel if self.kernel else self.first <= line <= self.last
+        return is_there and rule in _rules(self.selectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Comments:
+    """The suppressions of one text, and the comments that are not understood."""
+
+    suppressions: tuple[Suppression, ...] = ()
+    mistakes: tuple[Place, ...] = ()
+
+
+def suppressed(report: FileReport, text: str, rules: frozenset[str]) -> FileReport:
+    """The report without the findings that comments silence; `rules` names those that ran.
+
+    Comments of the PTX that silence nothing, and those that are not understood, become remarks.
+    """
+    comments = ptx_comments(text) if MARK in text else Comments()
+    used: set[Suppression] = set()
+    kept = [finding for finding in report.findings if not _is_silenced(finding, report.path, comments, used)]
+    unused = [
+        Place(comment.line, f"unused suppression of {', '.join(comment.selectors)}")
+        for comment in comments.suppressions
+        if comment not in used and _rules(comment.selectors) <= rules
+    ]
+    return replace(
+        without(report, kept),
+        remarks=(*report.remarks, *comments.mistakes, *unused),
+        suppressed=report.suppressed + len(report.findings) - len(kept),
+    )
+
+
+def without(report: FileReport, kept: Sequence[Diagnosis]) -> FileReport:
+    """The report with only those findings; a kernel that has none left ends as clean, or as not analysed."""
+    found = {finding.kernel for finding in kept}
+    kernels = tuple(
+        kernel
+        if kernel.verdict is not Verdict.FINDINGS or kernel.name in found
+        else replace(kernel, verdict=Verdict.NOT_ANALYSED if kernel.reason else Verdict.CLEAN)
+        for kernel in report.kernels
+    )
+    return replace(report, kernels=kernels, findings=tuple(kept))
+
+
+def ptx_comments(text: str) -> Comments:
+    """The comments of a PTX file."""
+    lines = text.split("\n")
+    return _Text(lines, _NOT_PTX_CODE, _ptx_kernel).comments()
+
+
+@lru_cache(maxsize=256)
+def source_comments(path: str) -> Comments:
+    """The comments of a source file."""
+    lines = source_lines(path)
+    if not any(MARK in line for line in lines):
+        return Comments()
+    return _Text(lines, _NOT_SOURCE_CODE, _source_kernel).comments()
+
+
+def _is_silenced(finding: Diagnosis, ptx: str, comments: Comments, used: set[Suppression]) -> bool:
+    silencing = [c for c in comments.suppressions if c.covers(finding.rule, finding.line, finding.kernel)]
+    used.update(silencing)
+    return bool(silencing) or any(
+        comment.covers(finding.rule, frame.line, "")
+        for frame in (finding.source.frames() if finding.source else ())
+        if (path := source_file(frame, ptx))
+        for comment in source_comments(path).suppressions
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """First and last line, and the kernel's name when the lines alone do not say it."""
+
+    first: int
+    last: int
+    kernel: str = ""
+
+
+class _MistakeError(Exception):
+    """A comment that is not understood, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The lines of a text, what is not code in its language, and where its kernels are."""
+
+    lines: Sequence[str]
+    not_code: re.Pattern[str]
+    kernel_at: Callable[[Sequence[str], int], _Extent | None]
+
+    def comments(self) -> Comments:
+        """All comments of the text."""
+        found: list[Suppression] = []
+        begun: list[Suppression] = []
+        mistakes: list[Place] = []
+        for number, match in self._matches():
+            try:
+                if match["verb"] == "ignore-end":
+                    found.append(_ended(begun, number))
+                    continue
+                suppression = self._suppression(number, match)
+                (begun if match["verb"] == "ignore-begin" else found).append(suppression)
+            except _MistakeError as error:
+                mistakes.append(Place(number, f"suppression not understood: {error}"))
+        mistakes += (Place(left.line, "suppression not understood: it has no ignore-end") for left in begun)
+        return Comments(tuple(found), tuple(mistakes))
+
+    def _matches(self) -> Iterator[tuple[int, re.Match[str]]]:
+        for number, line in enumerate(self.lines, 1):
+            if MARK in line and (match := _COMMENT.search(line)):
+                yield number, match
+
+    def _suppression(self, number: int, match: re.Match[str]) -> Suppression:
+        extent = self._extent(number, match)
+        selectors = tuple(part.strip() for part in (match["rules"] or "").split(",") if part.strip())
+        if not selectors:
+            raise _MistakeError("name the rules in brackets, such as ignore[PTX401]")
+        try:
+            _rules(selectors)
+        except UnknownSelectorError as error:
+            raise _MistakeError(str(error)) from error
+        return Suppression(number, selectors, extent.first, extent.last, extent.kernel)
+
+    def _extent(self, number: int, match: re.Match[str]) -> _Extent:
+        match match["verb"]:
+            case "ignore":
+                is_alone = not self.lines[number - 1][: match.start()].strip()
+                return _Extent(number, self._next_code(number) if is_alone else number)
+            case "ignore-begin":
+                return _Extent(number, number)
+            case "ignore-file":
+                return _Extent(1, len(self.lines))
+            case "ignore-kernel":
+                kernel = self.kernel_at(self.lines, number)
+                if kernel is None:
+                    raise _MistakeError("it belongs to no kernel")
+                return kernel
+        raise _MistakeError(f"{match['verb']!r} is not ignore, ignore-begin, ignore-end, ignore-kernel or ignore-file")
+
+    def _next_code(self, number: int) -> int:
+        """The next line of code after a line, from 1; the line itself when there is none."""
+        later = range(number, len(self.lines))
+        return next((line + 1 for line in later if not self.not_code.match(self.lines[line])), number)
+
+
+def _ended(begun: list[Suppression], number: int) -> Suppression:
+    if not begun:
+        raise _MistakeError("ignore-end without ignore-begin")
+    return replace(begun.pop(), last=number)
+
+
+def _ptx_kernel(lines: Sequence[str], number: int) -> _Extent | None:
+    """The kernel whose header is the next code after the line, else the last whose header stands before it."""
+    above = range(number, 0, -1)
+    below = (line for line in range(number, len(lines)) if not _BLANK.match(lines[line]))
+    following = _ENTRY.search(lines[next(below, number - 1)])
+    entry = following or next((match for line in above if (match := _ENTRY.search(lines[line - 1]))), None)
+    return _Extent(number, number, entry[1]) if entry else None
+
+
+def _source_kernel(lines: Sequence[str], number: int) -> _Extent | None:
+    """The function that the line is in, or directly above; functions are told by `__global__` and their braces."""
+    start = next((line for line in range(number, len(lines)) if "__global__" in lines[line]), None)
+    if start is not None and not any(re.search(r"[;}]", line) for line in lines[number:start]):
+        return _Extent(number, _closing(lines, start) + 1)
+    for begin in range(number - 1, -1, -1):
+        if "__global__" in lines[begin]:
+            end = _closing(lines, begin) + 1
+            return _Extent(begin + 1, end) if end >= number else None
+    return None
+
+
+def _closing(lines: Sequence[str], start: int) -> int:
+    """The index of the line that closes the first brace opened from `start` on."""
+    depth = 0
+    for index in range(start, len(lines)):
+        code = _TEXT.sub("", lines[index])
+        depth += code.count("{") - code.count("}")
+        if depth <= 0 and "}" in code:
+            return index
+    return len(lines) - 1
+
+
+@lru_cache(maxsize=256)
+def _rules(selectors: tuple[str, ...]) -> frozenset[str]:
+    return expanded(selectors)
