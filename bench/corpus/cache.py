@@ -25,9 +25,9 @@ class Cache:
 
     root: Path
 
-    def venv(self, project: str) -> Path:
-        """The virtual environment that holds the project's packages."""
-        return self.root / "venvs" / project
+    def venv(self, environment: str) -> Path:
+        """A virtual environment, named after the first project that uses it."""
+        return self.root / "venvs" / environment
 
     def ptx(self, project: str) -> Path:
         """The folder of the project's modules and of its ``manifest.json``."""

@@ -1,9 +1,10 @@
-"""The virtual environment of a project, made once and again when its requirements change."""
+"""Virtual environments: made once for each set of requirements, and again when the set changes."""
 
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from bench.corpus.project import Project
@@ -13,6 +14,12 @@ _STAMP = "requirements.installed"
 
 class MissingPythonError(RuntimeError):
     """No interpreter of the version that a project asks for is on the PATH."""
+
+
+def environment_name(project: Project, projects: Iterable[Project]) -> str:
+    """The first project that needs the same packages: its environment serves all of them."""
+    needs = (project.python, project.requirements)
+    return min(each.name for each in [project, *projects] if (each.python, each.requirements) == needs)
 
 
 def ensure_environment(project: Project, folder: Path) -> Path:

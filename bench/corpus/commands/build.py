@@ -9,7 +9,7 @@ import click
 
 from bench.corpus.assemble import assemble_all, ptxas_release
 from bench.corpus.cache import Cache, default_root
-from bench.corpus.environment import MissingPythonError, ensure_environment
+from bench.corpus.environment import MissingPythonError, ensure_environment, environment_name
 from bench.corpus.project import Project, all_projects
 from bench.corpus.table import read_row, render
 
@@ -53,7 +53,7 @@ def _build(project: Project, cache: Cache, jobs: int) -> bool:
     out.mkdir(parents=True, exist_ok=True)
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
-        python = ensure_environment(project, cache.venv(project.name))
+        python = ensure_environment(project, cache.venv(environment_name(project, all_projects())))
     except (MissingPythonError, subprocess.CalledProcessError) as problem:
         click.echo(f"{project.name}: {problem}", err=True)
         return False
