@@ -28,6 +28,7 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_
     """Runs the program in an empty folder: exit status, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("PTXLINT_CACHE_DIR", str(tmp_path / ".cache"))
 
     def call(*arguments: str | Path) -> tuple[int, str, str]:
         status = cli.run([str(argument) for argument in arguments])
@@ -56,8 +57,8 @@ class TestCheck:
     def test_findings(self, run: Run) -> None:
         status, out, _ = run("check", DEMO)
         assert status == 1
-        assert "tile_store.cu:16:22 in" in out
-        assert "inlined at tile_store.cu:33:13" in out
+        assert "tile_store.cu:13:5 in" in out
+        assert "inlined at tile_store.cu:29:13" in out
         assert "in kernel double_tiles" in out
         assert "\x1b" not in out
 
@@ -278,7 +279,7 @@ class TestJson:
             ]
         )
         assert finding["source"]["file"] == "tile_store.cu"
-        assert finding["source"]["inlined_at"][0]["line"] == 33
+        assert finding["source"]["inlined_at"][0]["line"] == 29
 
 
 def checked(run: Run, *arguments: str | Path) -> dict[str, Any]:

@@ -112,13 +112,17 @@ def test_the_engine_names_no_rule() -> None:
 
 
 def test_opcodes_are_named_in_the_isa_table_alone() -> None:
-    """The execution engine may name them too: it is what gives each row its meaning."""
+    """The execution engine may name them too, since it gives each row its meaning. `validate` analyses nothing.
+
+    A word that is an operand's role as well, such as `mbarrier`, does not count.
+    """
     machinery = {row.name.partition(".")[0] for row in isa.ROWS if row.is_asynchronous_machinery}
-    opcodes = machinery | {row.name for row in isa.ROWS if "." in row.name}
+    roles = {role.strip("=+").partition("?")[0] for row in isa.ROWS for role in row.operands.split()}
+    opcodes = (machinery - roles) | {row.name for row in isa.ROWS if "." in row.name}
     named = {
         (str(path.relative_to(ROOT)), value)
         for path in _files()
-        if _phase(path) not in ("isa", "execution")
+        if _phase(path) not in ("isa", "execution", "validate")
         for value in _strings(path)
         if value in opcodes
     }

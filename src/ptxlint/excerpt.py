@@ -56,7 +56,7 @@ def cropped(text: str, column: int, width: int) -> tuple[str, int]:
     """
     flat = "".join(character if character.isprintable() else " " for character in text.rstrip())
     column = min(max(column, len(flat) - len(flat.lstrip()) + 1), len(flat) + 1)
-    start = max(0, column - width * 2 // 3) if len(flat) > width else 0
+    start = max(0, min(column - width * 2 // 3, len(flat) - width))
     shown = flat[start : start + width]
     if start:
         shown = "..." + shown[3:]

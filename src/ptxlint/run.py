@@ -17,7 +17,7 @@ from ptxlint.suppression import suppressed
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from pathspec import PathSpec
+    from pathspec import GitIgnoreSpec
 
 WORTH_A_PROCESS = 1 << 20
 """Bytes of input from which on starting more processes pays."""
@@ -129,7 +129,7 @@ def _size(job: Job) -> int:
     return os.path.getsize(job.path) if os.path.isfile(job.path) else 0
 
 
-def _spec(patterns: Sequence[str]) -> PathSpec:
-    from pathspec import PathSpec
+def _spec(patterns: Sequence[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
 
-    return PathSpec.from_lines("gitwildmatch", patterns)
+    return GitIgnoreSpec.from_lines(patterns)

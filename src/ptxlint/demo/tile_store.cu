@@ -6,15 +6,11 @@
 namespace {
 
 constexpr int kTile = 1024;
+constexpr int kBytes = kTile * sizeof(float);
 
-__device__ uint32_t shared_address(const void* pointer) {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-__device__ void store_tile(float* destination, const float* tile) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination),
-                 "r"(shared_address(tile)), "n"(kTile * sizeof(float))
-                 : "memory");
+__device__ void store_tile(float* out, const float* tile) {
+    uint32_t from = static_cast<uint32_t>(__cvta_generic_to_shared(tile));
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out), "r"(from), "n"(kBytes) : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 

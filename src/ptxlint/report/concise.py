@@ -12,7 +12,7 @@ def write(report: Report, output: Output) -> None:
     """Write a line for each finding, unreadable file, kernel that was not analysed and internal error."""
     for file in report.files:
         for line in _lines(file):
-            output.stream.write(f"{line}\n")
+            output.stream.write(" ".join(line.split("\n")) + "\n")
 
 
 def _lines(file: FileReport) -> Iterator[str]:
