@@ -118,10 +118,10 @@ class Body:
 
     def _statement(self, statement: Statement) -> None:
         match statement:
-            case Operation():
-                self._instructions.append(self._instruction(statement))
             case LocMark():
                 self._locs.mark(statement)
+            case Operation():
+                self._instructions.append(self._instruction(statement))
             case LabelMark(name):
                 self.labels[str(self._resolved(name))] = len(self._instructions)
             case Open():

@@ -68,6 +68,8 @@ class ModuleBuilder:
     def take(self, statement: Statement) -> None:
         """Take in the next statement."""
         match statement:
+            case LocMark(start) | Operation(start):
+                self.add(statement, start.span)
             case Open(start):
                 self._open(start)
             case Close(start):
@@ -80,8 +82,6 @@ class ModuleBuilder:
             case LabelMark(name) | Targets(name) | Prototype(name):
                 self.add(statement, name.span)
                 self._labels[self._scopes[-1]].append(name)
-            case Operation(start) | LocMark(start):
-                self.add(statement, start.span)
             case Setting() | Declaration() if self._depth:
                 self._entries.append(statement)
             case Setting():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptxlint.ir import Address, Guard, Instruction, Operand
+from ptxlint.ir import Address, Guard, Instruction, Operand, Register
 from ptxlint.source import Loc, Span
 
 
@@ -38,6 +38,14 @@ class _SpanDraft:
     def __init__(self, line: int, column: int) -> None:
         self.line = line
         self.column = column
+
+
+class _RegisterDraft:
+    __slots__ = Register.__slots__
+
+    def __init__(self, name: str, type_: str) -> None:
+        self.name = name
+        self.type = type_
 
 
 class _AddressDraft:
@@ -70,4 +78,11 @@ def address(base: Operand, offset: int, rest: tuple[Operand, ...]) -> Address:
     """`[base + offset, rest]`."""
     draft: Any = _AddressDraft(base, offset, rest)
     draft.__class__ = Address
+    return draft  # type: ignore[no-any-return]
+
+
+def register(name: str, type_: str) -> Register:
+    """A register of that unique name."""
+    draft: Any = _RegisterDraft(name, type_)
+    draft.__class__ = Register
     return draft  # type: ignore[no-any-return]

@@ -15,6 +15,7 @@ from ptxlint.parse.nodes import (
     Brackets,
     Expression,
     Group,
+    LocMark,
     Name,
     Number,
     Operation,
@@ -125,6 +126,8 @@ class _Learner:
             return self._word(value)
         if isinstance(value, tuple):
             return _tuple(map(self._code, value))
+        if isinstance(value, LocMark):
+            return self._loc(value)
         if is_dataclass(value):
             arguments = ",".join(self._code(getattr(value, item.name)) for item in fields(value))
             return f"{type(value).__name__}({arguments})"
@@ -132,16 +135,26 @@ class _Learner:
             return repr(value)
         raise OpaqueError
 
+    def _loc(self, mark: LocMark) -> str:
+        """A `.loc` without places but its own: there are many, and each word that knows its place costs."""
+        position = _tuple(map(self._spelling, mark.position))
+        function = self._spelling(mark.function) if mark.function is not None else "None"
+        offset = self._spelling(mark.offset) if mark.offset is not None else "None"
+        inlined_at = _tuple(map(self._spelling, mark.inlined_at)) if mark.inlined_at is not None else "None"
+        return f"LocMark({self._word(mark.start)},{position},{function},{offset},{inlined_at})"
+
     def _word(self, word: Word) -> str:
+        return f"Word({self._spelling(word)},l+{word.line - 1},{self._column(word)})"
+
+    def _spelling(self, word: str) -> str:
+        assert isinstance(word, Word)
         index = self._index(word)
         if index is None:
-            text = repr(str(word))
-        else:
-            kind = next((kind for kind, pattern in KINDS.items() if pattern.fullmatch(word)), None)
-            if kind is None:
-                raise OpaqueError
-            text = f"_{kind}[t[i+{index}]]"
-        return f"Word({text},l+{word.line - 1},{self._column(word)})"
+            return repr(str(word))
+        kind = next((kind for kind, pattern in KINDS.items() if pattern.fullmatch(word)), None)
+        if kind is None:
+            raise OpaqueError
+        return f"_{kind}[t[i+{index}]]"
 
     def _operand(self, expression: Expression) -> str:
         match expression:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ptxlint.parse.constants import integer
-from ptxlint.parse.nodes import LocMark, Word
-from ptxlint.source import Loc
+from ptxlint.parse.constants import number
+from ptxlint.parse.nodes import LocMark
+from ptxlint.source import Loc, PtxSyntaxError
 
 _DEEPEST = 64
 
@@ -18,8 +18,8 @@ class Locs:
 
     def __init__(self) -> None:
         self._current: Loc | None = None
-        self._by_position: dict[tuple[int, int, int], Loc] = {}
-        self._known: dict[Loc, Loc] = {}
+        self._by_position: dict[tuple[str, str, str], Loc] = {}
+        self._known: dict[tuple[tuple[str, str, str], str | None, str | None, int], Loc] = {}
 
     def current(self) -> Loc | None:
         """What holds for the next instruction."""
@@ -27,25 +27,38 @@ class Locs:
 
     def mark(self, mark: LocMark) -> None:
         """Take in the next `.loc`."""
-        position = _integers(mark.position)
-        function = (str(mark.function), integer(mark.offset) if mark.offset else 0) if mark.function else None
-        loc = Loc(*position, function=function, inlined_at=self._caller(mark))
-        loc = self._known.setdefault(loc, loc)
-        self._by_position[position] = loc
+        caller = self._caller(mark) if mark.inlined_at is not None else None
+        key = (mark.position, mark.function, mark.offset, id(caller))
+        loc = self._known.get(key)
+        if loc is None:
+            loc = self._known[key] = _loc(mark, caller)
+        self._by_position[mark.position] = loc
         self._current = loc
 
-    def _caller(self, mark: LocMark) -> Loc | None:
-        if mark.inlined_at is None:
-            return None
-        position = _integers(mark.inlined_at)
-        known = self._by_position.get(position)
+    def _caller(self, mark: LocMark) -> Loc:
+        assert mark.inlined_at is not None
+        known = self._by_position.get(mark.inlined_at)
         if known is None or _depth(known) >= _DEEPEST:
-            return Loc(*position)
+            known = self._by_position[mark.inlined_at] = Loc(*_integers(mark.inlined_at, mark))
         return known
 
 
-def _integers(words: tuple[Word, Word, Word]) -> tuple[int, int, int]:
-    return integer(words[0]), integer(words[1]), integer(words[2])
+def _loc(mark: LocMark, caller: Loc | None) -> Loc:
+    function = None
+    if mark.function is not None:
+        function = str(mark.function), _integer(mark.offset, mark) if mark.offset is not None else 0
+    return Loc(*_integers(mark.position, mark), function=function, inlined_at=caller)
+
+
+def _integers(words: tuple[str, str, str], mark: LocMark) -> tuple[int, int, int]:
+    return _integer(words[0], mark), _integer(words[1], mark), _integer(words[2], mark)
+
+
+def _integer(word: str, mark: LocMark) -> int:
+    value = number(word)
+    if not isinstance(value, int):
+        raise PtxSyntaxError(mark.start.span, f"'{word}' is not a whole number")
+    return value
 
 
 def _depth(loc: Loc) -> int:

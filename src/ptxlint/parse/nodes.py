@@ -156,10 +156,10 @@ class LocMark:
     """A `.loc` as written; `position` and `inlined_at` are file, line and column."""
 
     start: Word
-    position: tuple[Word, Word, Word]
-    function: Word | None
-    offset: Word | None
-    inlined_at: tuple[Word, Word, Word] | None
+    position: tuple[str, str, str]
+    function: str | None
+    offset: str | None
+    inlined_at: tuple[str, str, str] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from ptxlint.ir import Element, Immediate, Label, Operand, Register, SpecialRegister, Symbol
 from ptxlint.parse.constants import WARP_SIZE, number
+from ptxlint.parse.drafts import register
 
 NAME = re.compile(r"(?:[a-zA-Z][\w$]*|[_$%][\w$]+)(?:(?:\.|::)[\w$]+)*", re.ASCII)
 NUMBER = re.compile(
@@ -50,6 +51,7 @@ class Names(dict[str, Operand]):
         self._numbered: set[str] = set()
         self._used_families: dict[str, int] = {}
         self._suffixes: dict[str, int] = {}
+        self._has_odd_family = False
         self._undo: list[dict[str, Operand | None]] = []
         self._opened_families: list[list[str]] = []
         self._declared: list[set[str]] = [set()]
@@ -63,12 +65,12 @@ class Names(dict[str, Operand]):
             self[word] = operand
             return operand
         base, dot, component = word.rpartition(".")
-        register = self[base] if dot and NAME.fullmatch(word) else None
-        if not isinstance(register, Register | Element):
-            raise UndeclaredError(word)
-        if isinstance(register, Element):
-            return Element(register.register, f"{register.component}.{component}")
-        return Element(register, component)
+        whole = self[base] if dot and NAME.fullmatch(word) else None
+        if isinstance(whole, Register):
+            return Element(whole, component)
+        if isinstance(whole, Element):
+            return Element(whole.register, f"{whole.component}.{component}")
+        raise UndeclaredError(word)
 
     def open(self) -> None:
         """Enter a scope."""
@@ -120,6 +122,7 @@ class Names(dict[str, Operand]):
             unique = f"{prefix}${suffix}_"
         self._used_families[unique] = max(count, self._used_families.get(unique, 0))
         self._hide(prefix, count)
+        self._has_odd_family = self._has_odd_family or prefix[-1].isdigit()
         self._families.setdefault(prefix, []).append((len(self._undo), count, unique, type_))
         if self._opened_families:
             self._opened_families[-1].append(prefix)
@@ -131,18 +134,25 @@ class Names(dict[str, Operand]):
         self[word] = operand
 
     def _member(self, word: str) -> Operand | None:
-        matched = _NUMBERED.fullmatch(word)
-        if matched is None or matched[1] not in self._families:
-            return None
-        index = int(matched[2])
-        for depth, count, unique, type_ in reversed(self._families[matched[1]]):
+        prefix = word.rstrip("0123456789")
+        while len(prefix) < len(word):
+            index = word[len(prefix) :]
+            if prefix in self._families and len(index) < 11 and (index[0] != "0" or index == "0"):
+                return self._member_of(prefix, word, int(index))
+            if not self._has_odd_family:
+                break
+            prefix = word[: len(prefix) + 1]
+        return None
+
+    def _member_of(self, prefix: str, word: str, index: int) -> Operand | None:
+        for depth, count, unique, type_ in reversed(self._families[prefix]):
             if index < count:
-                register = Register(f"{unique}{index}", type_)
+                member = register(f"{unique}{index}", type_)
                 if depth == 0:
-                    self[word] = register
+                    self[word] = member
                 else:
-                    self._remember(word, register)
-                return register
+                    self._remember(word, member)
+                return member
         return None
 
     def _predefined(self, word: str) -> Operand | None:

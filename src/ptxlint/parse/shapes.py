@@ -23,11 +23,16 @@ BLANK = "\0"
 """Stands for a word in a shape; no PTX text holds it."""
 
 WORDS = re.compile(
-    r'("[^"\n]*"|(?<![=<>!])=(?!=)[^;"]+'
-    r"|(?<![.\w$:])(?!_[^\w$]|call[\s.(]|function_name|inlined_at)[%\w$][\w$.]*(?:::[\w$.]+)*)",
+    r"""([%\w$"=](?:"""
+    r"""(?<=[%\w$])(?<![.\w$:].)(?!(?<=c)all[\s.(]|(?<=f)unction_name|(?<=i)nlined_at|(?<=_)[^\w$])"""
+    r"""[\w$.]*(?:::[\w$.]+)*"""
+    r"""|(?<=")[^"\n]*"|(?<=[^=<>!]=)(?!=)[^;"]+))""",
     re.ASCII,
 )
-"""What is blanked: strings, initializers, and the names and numbers that are not part of a directive."""
+"""What is blanked: strings, initializers, and the names and numbers that are not part of a directive.
+
+The first letter is matched before it is looked back upon: a set of first letters is what `re` searches for fastest.
+"""
 
 Operands: TypeAlias = Callable[[Names, Sequence[str], int], tuple[Operand, ...]]
 Prefix: TypeAlias = Callable[[Sequence[str], int, int, int], tuple[Statement, ...]]
