@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from ptxlint import cfg
+from ptxlint import cfg, isa
+from ptxlint.analyses.groups import handles_groups
+from ptxlint.analyses.hazards import Hazard, Hazards
+from ptxlint.analyses.threads import Threads
 from ptxlint.analyses.values import Values
 from ptxlint.cfg import Cfg
 from ptxlint.dataflow import Analysis, Solution, solve
-from ptxlint.ir import Function, Module, Variable
+from ptxlint.execution.engine import Execution, execute
+from ptxlint.ir import Function, Instruction, Module, Variable
+from ptxlint.isa.row import Flow
 from ptxlint.launch import Launch
 
 State = TypeVar("State")
@@ -46,8 +51,38 @@ class Facts:
         """What the integer and predicate registers hold."""
         return Values(self.cfg)
 
+    @cached_property
+    def execution(self) -> Execution:
+        """What running the kernel's synchronization slice showed."""
+        return execute(self.module, self.function, self.launch)
+
+    @cached_property
+    def threads(self) -> Threads:
+        """Which threads of a block satisfy a predicate."""
+        return Threads(self.function, self.launch)
+
+    @cached_property
+    def hazards(self) -> Sequence[Hazard]:
+        """What goes wrong with copies that are tracked in groups."""
+        return Hazards(self).found()
+
+    @cached_property
+    def functions_with_groups(self) -> frozenset[str]:
+        """The functions of the module that issue, commit or wait for copies in groups, themselves or by a call."""
+        bodies = {function.name: function.body for function in self.module.functions if function.body is not None}
+        found = {name for name, body in bodies.items() if any(map(handles_groups, body))}
+        callers = {name: {str(o) for i in body if _is_call(i) for o in i.operands} for name, body in bodies.items()}
+        while grown := {name for name, callees in callers.items() if callees & found} - found:
+            found |= grown
+        return frozenset(found)
+
     def solve(self, analysis: type[Analysis[State]]) -> Solution[State]:
         """The states of an analysis at every point; the class is instantiated with these facts."""
         if analysis not in self._solutions:
             self._solutions[analysis] = solve(self.cfg, cast(Any, analysis)(self))
         return cast(Solution[State], self._solutions[analysis])
+
+
+def _is_call(instruction: Instruction) -> bool:
+    row = isa.row(instruction)
+    return row is not None and row.flow is Flow.CALL

@@ -189,8 +189,9 @@ def _load(instruction: Instruction, slots: Slots, parameters: frozenset[str]) ->
         ]
         return _copies(sources, targets, width, signed)
     base, offset = _address(slots, address)
-    register_bits = max((isa.type_width(t.type) for t in _elements(roles["destination"]) if isinstance(t, Register)),
-                        default=32)
+    register_bits = max(
+        (isa.type_width(t.type) for t in _elements(roles["destination"]) if isinstance(t, Register)), default=32
+    )
     extend = _sign_extension(width, register_bits) if signed else None
 
     def run(strand: Strand) -> None:
@@ -307,7 +308,7 @@ def _write_shared(strand: Strand, address: int, width: int, value: int) -> None:
         machine.shared_memory.store(address, width, value)
     else:
         machine.global_memory.store(address, width, value)
-    strand.refused = frozenset()
+    strand.progress()
 
 
 _ATOMIC: dict[str, Callable[[int, int, int], int]] = {
@@ -328,7 +329,7 @@ def _atomic(instruction: Instruction, slots: Slots, parameters: frozenset[str]) 
     del parameters
     roles = isa.roles(instruction)
     kind = next((m for m in instruction.modifiers if m in _ATOMIC or m == "cas"), None)
-    if kind is None or isinstance(roles["value"], Vector) or not _type(instruction)[0] in "bsu":
+    if kind is None or isinstance(roles["value"], Vector) or _type(instruction)[0] not in "bsu":
         return None
     width = isa.type_width(_type(instruction)) // 8
     ones = (1 << 8 * width) - 1
@@ -374,7 +375,9 @@ def _cvta(instruction: Instruction, slots: Slots, parameters: frozenset[str]) ->
         value += offset
         if not window:
             return value
-        return value + window if to_generic and value < WINDOW_SIZE else value % WINDOW_SIZE if not to_generic else value
+        return (
+            value + window if to_generic and value < WINDOW_SIZE else value % WINDOW_SIZE if not to_generic else value
+        )
 
     return _unary(convert, source, target)
 

@@ -81,9 +81,7 @@ def grouped(columns: Iterable[Sequence[int]]) -> Counter[tuple[int, ...]]:
     return Counter(zip(*columns, strict=True))
 
 
-def groups(
-    strand: Strand, positions: Positions, slots: Sequence[int]
-) -> Iterable[tuple[tuple[int, ...], Agent, int]]:
+def groups(strand: Strand, positions: Positions, slots: Sequence[int]) -> Iterable[tuple[tuple[int, ...], Agent, int]]:
     """The combinations of values of these slots, with the threads that hold each and their number."""
     registers = strand.registers
     held = [registers[slot] for slot in slots]
@@ -156,7 +154,7 @@ def _arrive(instruction: Instruction, point: int, reader: Reader) -> Event:
                     phase = machine.arrive(who, point, address, 1, expect=number, drop=drop)
             else:
                 phase = machine.arrive(who, point, address, number * threads, drop=drop)
-        strand.refused = frozenset()
+        strand.progress()
         if token is not None:
             strand.registers[token] = phase
 
@@ -170,7 +168,7 @@ def _expect(instruction: Instruction, point: int, reader: Reader) -> Event:
     def run(strand: Strand, positions: Positions) -> None:
         for (address, number), who, threads in groups(strand, positions, (base, amount)):
             strand.machine.expect(who, point, shared_address(address + offset), number * threads)
-        strand.refused = frozenset()
+        strand.progress()
 
     return run
 
@@ -182,7 +180,7 @@ def _complete(instruction: Instruction, point: int, reader: Reader) -> Event:
     def run(strand: Strand, positions: Positions) -> None:
         for (address, number), who, threads in groups(strand, positions, (base, amount)):
             strand.machine.complete(who, point, shared_address(address + offset), number * threads)
-        strand.refused = frozenset()
+        strand.progress()
 
     return run
 
@@ -231,7 +229,7 @@ def _bulk(instruction: Instruction, point: int, reader: Reader) -> Event:
                     target = rank << RANK_SHIFT | address & OFFSET_MASK
                     machine.remote(strand, point, target)
                     machine.launch(Copy(point, who, target, number))
-        strand.refused = frozenset()
+        strand.progress()
 
     return run
 
@@ -267,7 +265,7 @@ def _commit(instruction: Instruction, point: int, reader: Reader) -> Event:
                 target = rank << RANK_SHIFT | address & OFFSET_MASK
                 machine.remote(strand, point, target)
                 machine.launch(Copy(point, who, target, 0, arrivals=threads))
-        strand.refused = frozenset()
+        strand.progress()
 
     return run
 
@@ -294,7 +292,7 @@ def _try_cancel(instruction: Instruction, point: int, reader: Reader) -> Event:
                 target = shared_address(where + destination[1]) & OFFSET_MASK | rank << RANK_SHIFT
                 machine.shared_memory.store(target, 16, response)
                 machine.launch(Copy(point, who, address & OFFSET_MASK | rank << RANK_SHIFT, 16))
-        strand.refused = frozenset()
+        strand.progress()
 
     return run
 
@@ -316,7 +314,7 @@ def _barrier_arrive(instruction: Instruction, point: int, reader: Reader) -> Eve
             if who.threads != strand.threads:
                 acting = strand.part([i for i, thread in enumerate(strand.threads) if thread in set(who.threads)])
             strand.machine.bar(acting, point, which, expected, waits=False, aligned=aligned)
-        strand.refused = frozenset()
+        strand.progress()
 
     return run
 
@@ -363,7 +361,7 @@ def _barrier_sync(instruction: Instruction, point: int, reader: Reader) -> Block
         barrier, generation = pending
         if barrier.generation > generation:
             strand.pending = None
-            strand.refused = frozenset()
+            strand.progress()
             if result is not None:
                 registers[result] = barrier.result[operation]
             return True
@@ -387,7 +385,7 @@ def _cluster_wait(instruction: Instruction, point: int, reader: Reader) -> Block
             for key in keys:
                 del machine.cluster.owed[key]
             machine.record(Kind.CLUSTER_WAIT, strand.agent, point, phase=machine.cluster.generation - 1)
-            strand.refused = frozenset()
+            strand.progress()
             return True
         strand.state = "at cluster barrier"
         machine.cluster_waiting.append(strand)

@@ -61,6 +61,7 @@ class _Lowering:
             tuple(dict.fromkeys([*varying, *special, *carry])),
             unknown=self.unknown,
             events=self.slice.seeds,
+            definitions=self.slice.definitions,
             parameters=tuple(parameter.name for parameter in self.cfg.function.parameters),
         )
         program.seal()
@@ -121,6 +122,19 @@ class _Lowering:
         instruction = self.cfg.body[point]
         event, blocking = events.build(instruction, point, self.slots)
         following = here + 1
+        end = self._acting(instruction, event, blocking, here, following)
+        if "done" in isa.roles(instruction):
+            return end
+        return lambda strand: following if point in strand.machine.repair.skipped else end(strand)
+
+    def _acting(
+        self,
+        instruction: Instruction,
+        event: events.Event | None,
+        blocking: events.Blocking | None,
+        here: int,
+        following: int,
+    ) -> End:
         if event is not None:
             return self._plain_event(instruction, event, following)
         if blocking is None:

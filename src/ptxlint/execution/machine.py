@@ -7,7 +7,8 @@ that wait for lanes of their own warp go on alone; when that helps nobody either
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,33 @@ class Cta:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """A change to the kernel tried in a run, to see whether it mends it. Points index the body.
+
+    flipped: waits that ask for the other parity. alternating: waits that ask each barrier for the phases in turn,
+    starting where they start. counts: mbarriers that expect another number of arrivals. skipped: synchronization
+    points that are left out.
+    """
+
+    flipped: frozenset[int] = frozenset()
+    alternating: frozenset[int] = frozenset()
+    counts: Mapping[int, int] = field(default_factory=dict)
+    skipped: frozenset[int] = frozenset()
+
+
+NO_REPAIR = Repair()
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """The last wait of a thread on a barrier under an alternating repair: its parity, whether it is over, and when."""
+
+    parity: int
+    is_over: bool
+    tally: int
+
+
+@dataclass(frozen=True, slots=True)
 class EarlyUse:
     """A use of shared memory as an mbarrier before it was one."""
 
@@ -84,7 +112,11 @@ class EarlyUse:
 class Machine:
     """One run. Results stand in `events`, `incidents` and `strands` afterwards."""
 
-    def __init__(self, program: Program, binding: Binding, schedule: Schedule, budget: int) -> None:
+    def __init__(
+        self, program: Program, binding: Binding, schedule: Schedule, budget: int, repair: Repair = NO_REPAIR
+    ) -> None:
+        self.repair = repair
+        self.visits: dict[tuple[int, int], Visit] = {}
         self.program = program
         self.binding = binding
         self.schedule = schedule
@@ -234,7 +266,6 @@ class Machine:
                     continue
                 piece = strand.part(chosen)
                 piece.at = target
-                piece.tally = strand.tally
                 if is_mixed and join is not None:
                     piece.joins = (*strand.joins, join)
                 parts.append(piece)
@@ -351,6 +382,7 @@ class Machine:
         if old is not None and old.live:
             where = "also initialized here" if old.init_point != point else "initialized here before"
             self.blame(Fault.REINIT, point, strand.agent, address, ((old.init_point, where),), phase=old.phase)
+        count = self.repair.counts.get(address, count)
         fresh = Mbarrier(address, point, len(self.events), strand.agent, count)
         self.mbarriers[address] = fresh
         self.record(Kind.INIT, strand.agent, point, fresh, count)
@@ -377,8 +409,15 @@ class Machine:
         if count > barrier.pending and barrier.expected:
             earlier = tuple((a.point, f"{a.count} arrived here") for a in barrier.arrivals[-3:] if a.point != point)
             self.blame(
-                Fault.OVER_ARRIVAL, point, agent, address, (*earlier, (barrier.init_point, "initialized here")),
-                phase=barrier.phase, expected=barrier.expected, left=max(barrier.pending, 0), arrived=count,
+                Fault.OVER_ARRIVAL,
+                point,
+                agent,
+                address,
+                (*earlier, (barrier.init_point, "initialized here")),
+                phase=barrier.phase,
+                expected=barrier.expected,
+                left=max(barrier.pending, 0),
+                arrived=count,
             )
         phase = barrier.phase
         barrier.pending -= count
@@ -445,8 +484,15 @@ class Machine:
 
     def wait(self, strand: Strand, point: int, address: int, parity: int) -> bool | None:
         """Try to wait: whether the wait returns true or false; None when the strand blocks."""
+        if point in self.repair.skipped:
+            return True
         barrier = self.mbarrier(address, point, strand.agent)
+        if point in self.repair.flipped:
+            parity ^= 1
+        elif point in self.repair.alternating:
+            parity = self._alternate(strand, address, parity)
         if barrier is not None and barrier.passes(parity):
+            self._visit(strand, point, address, parity)
             barrier.observed = max(barrier.observed, barrier.phase - 1)
             self.record(Kind.WAIT, strand.agent, point, barrier, parity, phase=barrier.phase - 1)
             strand.refused = frozenset()
@@ -464,13 +510,29 @@ class Machine:
             self.waiting.setdefault(watched, []).append(strand)
         return None
 
+    def _alternate(self, strand: Strand, address: int, parity: int) -> int:
+        last = self.visits.get((address, strand.threads[0]))
+        if last is None:
+            return parity
+        return last.parity ^ 1 if last.is_over and last.tally != strand.tally else last.parity
+
+    def _visit(self, strand: Strand, point: int, address: int, parity: int) -> None:
+        if point in self.repair.alternating:
+            visit = Visit(parity, True, strand.tally)
+            self.visits.update(((address, thread), visit) for thread in strand.threads)
+
     def _note_early_uses(self) -> None:
         for use in self.early.values():
             barrier = self.mbarriers.get(use.address)
             if barrier is not None and barrier.init_order >= use.order:
                 self.incidents.append(
                     Incident(
-                        Fault.UNPUBLISHED, barrier.init_point, use.agent, use.address, use.order, {},
+                        Fault.UNPUBLISHED,
+                        barrier.init_point,
+                        use.agent,
+                        use.address,
+                        use.order,
+                        {},
                         ((use.point, "used here, and nothing orders the initialization before it"),),
                     )
                 )
@@ -480,7 +542,14 @@ class Machine:
     # CTA and cluster barriers
 
     def bar(
-        self, strand: Strand, point: int, number: int, count: int, *, waits: bool, aligned: bool,
+        self,
+        strand: Strand,
+        point: int,
+        number: int,
+        count: int,
+        *,
+        waits: bool,
+        aligned: bool,
         predicate: tuple[int, ...] = (),
     ) -> NamedBarrier:
         """Arrive at a named barrier; `count` 0 means all threads of the CTA."""
@@ -491,8 +560,13 @@ class Machine:
         if barrier.count is not None and barrier.arrived and barrier.count != wanted:
             other = next(iter(barrier.points.values()))
             self.blame(
-                Fault.BARRIER_COUNT, point, strand.agent, number, ((other, "the other count"),),
-                count=wanted or everyone, other=barrier.count or everyone,
+                Fault.BARRIER_COUNT,
+                point,
+                strand.agent,
+                number,
+                ((other, "the other count"),),
+                count=wanted or everyone,
+                other=barrier.count or everyone,
             )
         barrier.count = wanted
         kind = Kind.SYNC if waits else Kind.BAR_ARRIVE
@@ -525,9 +599,7 @@ class Machine:
                 return
             if barrier.arrived > barrier.count:
                 point = next(iter(barrier.points.values()))
-                self.blame(
-                    Fault.BARRIER_COUNT, point, None, barrier.number, count=barrier.count, other=barrier.arrived
-                )
+                self.blame(Fault.BARRIER_COUNT, point, None, barrier.number, count=barrier.count, other=barrier.arrived)
         elif not all(warp in barrier.warps for warp, lanes in cta.live.items() if lanes):
             return
         waiting, barrier.waiting = barrier.waiting, []

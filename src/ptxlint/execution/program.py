@@ -133,6 +133,7 @@ class Program:
     unknown: list[int] = field(default_factory=list)
     events: frozenset[int] = frozenset()
     parameters: tuple[str, ...] = ()
+    definitions: Mapping[str, Sequence[int]] = field(default_factory=dict)
     plan: tuple[tuple[int, Slot], ...] = ()
 
     def registers(self, binding: Binding, rank: int) -> list[Any]:

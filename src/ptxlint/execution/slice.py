@@ -57,7 +57,10 @@ def compute(cfg: Cfg, seeds: frozenset[int]) -> Slice:
     skips = {
         block.index: joins[block.index]
         for block in cfg.blocks
-        if block.index in passable and block.points and _branches(cfg.body[block.stop - 1]) and block.stop - 1 not in points
+        if block.index in passable
+        and block.points
+        and _branches(cfg.body[block.stop - 1])
+        and block.stop - 1 not in points
         and len({edge.target for edge in block.successors}) + block.leaves > 1
     }
     return Slice(points, varying, skips, joins, seeds, definitions)
@@ -304,10 +307,11 @@ def _varying(
         for register in isa.reads(instruction):
             uses.setdefault(register.name, []).append(point)
         row = isa.row(instruction)
-        if (row and row.name in CROSS_LANE_VARYING) or any(map(_is_lane_dependent, instruction.operands)):
-            mark(point)
-        elif instruction.opcode in ("atom", "shfl", "vote", "redux") or (
-            instruction.opcode == "ld" and _space(instruction) in ("local", "generic", "param")
+        if (
+            (row and row.name in CROSS_LANE_VARYING)
+            or any(map(_is_lane_dependent, instruction.operands))
+            or instruction.opcode in ("atom", "shfl", "vote", "redux")
+            or (instruction.opcode == "ld" and _space(instruction) in ("local", "generic", "param"))
         ):
             mark(point)
     divergent: set[int] = set()

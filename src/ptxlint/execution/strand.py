@@ -59,6 +59,11 @@ class Strand:
         self.done = False
         self.tally = 0
 
+    def progress(self) -> None:
+        """Note that the strand got somewhere: what it has been refused may be asked again."""
+        self.refused = frozenset()
+        self.tally += 1
+
     def part(self, positions: Sequence[int]) -> Strand:
         """A strand of the threads at these positions, with their share of the registers."""
         threads = tuple(self.threads[i] for i in positions)
@@ -74,6 +79,7 @@ class Strand:
         }
         strand.joins = self.joins
         strand.refused = self.refused
+        strand.tally = self.tally
         return strand
 
     def warps(self) -> dict[int, list[int]]:
@@ -155,6 +161,7 @@ def merge(strands: Sequence[Strand]) -> Strand:
         found = [strand.local.get(address, (0, 0)) for strand in strands]
         width = max(width for width, _ in found)
         merged.local[address] = (width, _interleave([value for _, value in found], order))
+    merged.tally = max(strand.tally for strand in strands)
     merged.order = min(strand.order for strand in strands)
     return merged
 

@@ -1,0 +1,526 @@
+"""From symptoms to the fault: which single change would mend the kernel?
+
+A run shows symptoms (an agent never gets past a wait, a phase is overtaken); the fault lies elsewhere as often as not.
+So changes are tried: another parity at a wait, phases asked for in turn, another arrival count, a barrier left out. The
+change under which every schedule runs clean names the fault and its place, and is the fix that the message proposes.
+Where none does, the first symptom is reported as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ptxlint import isa
+from ptxlint.cfg import Cfg
+from ptxlint.execution.barriers import Mbarrier, NamedBarrier
+from ptxlint.execution.machine import Machine, Repair
+from ptxlint.execution.strand import WARP, Strand
+from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
+from ptxlint.ir import Immediate, Register
+
+Try = Callable[[Repair], bool]
+"""Runs every schedule under a repair: whether all of them are clean."""
+
+Rerun = Callable[[Repair], Machine]
+"""Runs the schedule of the symptoms again under a repair."""
+
+DIRECT = frozenset(
+    {
+        Fault.BEFORE_INIT,
+        Fault.UNPUBLISHED,
+        Fault.AFTER_INVAL,
+        Fault.REINIT,
+        Fault.BAD_COUNT,
+        Fault.MISALIGNED,
+        Fault.BARRIER_COUNT,
+        Fault.RUN_AHEAD,
+        Fault.DIVERGENT,
+        Fault.CLUSTER_TWICE,
+        Fault.CLUSTER_UNARRIVED,
+        Fault.REMOTE_EARLY,
+        Fault.REMOTE_LATE,
+    }
+)
+"""Faults that are what they seem: their place is where they were seen."""
+
+MOST_TRIALS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class WaitGroup:
+    """Waits that belong together because they wait on common barriers, and those barriers."""
+
+    points: frozenset[int]
+    barriers: frozenset[int]
+
+
+def is_clean(machine: Machine) -> bool:
+    """Whether a run has neither symptom nor fault."""
+    return not machine.incidents and not machine.blocked
+
+
+def diagnose(machine: Machine, cfg: Cfg, mends: Try, rerun: Rerun) -> list[Incident]:
+    """The faults behind a run that is not clean."""
+    direct = [incident for incident in machine.incidents if incident.fault in DIRECT]
+    if direct:
+        return direct
+    return [_Diagnosis(machine, cfg, mends, rerun).find()]
+
+
+class _Diagnosis:
+    def __init__(self, machine: Machine, cfg: Cfg, mends: Try, rerun: Rerun) -> None:
+        self.machine = machine
+        self.cfg = cfg
+        self.try_ = mends
+        self.rerun = rerun
+        self.trials = 0
+        self.stuck = sorted(machine.blocked, key=lambda s: s.order)
+        self.groups = wait_groups(machine)
+
+    def find(self) -> Incident:
+        for search in (
+            self._bytes,
+            self._expect_only,
+            self._counts,
+            self._repeated_parity,
+            self._role_barrier,
+            self._initial_parity,
+            self._any_parity,
+            self._nobody_arrives,
+            self._stale_address,
+            self._unreached_barrier,
+        ):
+            found = search()
+            if found is not None:
+                return found
+        return self._symptom()
+
+    def _mends(self, repair: Repair) -> bool:
+        self.trials += 1
+        return self.trials <= MOST_TRIALS and self.try_(repair)
+
+    def _waits(self) -> Iterator[tuple[Strand, int, Mbarrier]]:
+        """The stuck agents at mbarriers, with the place and the barrier."""
+        for strand in self.stuck:
+            if strand.state in ("stuck", "polling", "refused"):
+                point, address, _ = strand.wanted
+                barrier = self.machine.mbarriers.get(address)
+                if barrier is not None:
+                    yield strand, point, barrier
+
+    # Faults that the stuck barrier itself shows
+
+    def _bytes(self) -> Incident | None:
+        for strand, point, barrier in self._waits():
+            if barrier.pending <= 0 and barrier.tx != 0 and not barrier.unsized and barrier.expects:
+                expected = sum(e.count for e in barrier.expects)
+                copied = expected - barrier.tx
+                blamed = barrier.expects[-1].point
+                others = [(copy.point, "copied here") for copy in barrier.copies[:2]]
+                return self._incident(
+                    Fault.BYTES,
+                    blamed,
+                    strand,
+                    barrier,
+                    [*others, (point, "never gets past this wait")],
+                    expected=expected,
+                    copied=copied,
+                )
+        return None
+
+    def _expect_only(self) -> Incident | None:
+        for strand, point, barrier in self._waits():
+            if barrier.expects and not barrier.arrivals and barrier.pending == barrier.expected:
+                arrived = any(history[0] for history in barrier.history)
+                if not arrived and self._adds_arrival(barrier, len({e.agent for e in barrier.expects})):
+                    return self._incident(
+                        Fault.EXPECT_WITHOUT_ARRIVAL,
+                        barrier.expects[0].point,
+                        strand,
+                        barrier,
+                        [(point, "never gets past this wait")],
+                        expected=barrier.expected,
+                    )
+        return None
+
+    def _adds_arrival(self, barrier: Mbarrier, agents: int) -> bool:
+        """Whether the expect_tx operations alone are as many as the arrivals that the barrier lacks."""
+        return agents >= 1 and len(barrier.expects) >= barrier.pending
+
+    def _counts(self) -> Incident | None:
+        """Another count at the initialization: as many arrivals as came in the phase."""
+        for _, point, barrier in self._waits():
+            arrived = sum(a.count for a in barrier.arrivals)
+            if 0 < arrived < barrier.expected:
+                found = self._count(barrier, arrived, point)
+                if found is not None:
+                    return found
+        for incident in self.machine.incidents:
+            if incident.fault is Fault.OVER_ARRIVAL and incident.object is not None:
+                barrier = self.machine.mbarriers[incident.object]
+                for total in self._totals(barrier):
+                    if self._mends(self._with_counts(barrier, total)):
+                        return incident._replace(details={**incident.details, "arrivals": total})
+        return None
+
+    def _totals(self, barrier: Mbarrier) -> list[int]:
+        """Arrivals per phase that the places which arrive would add up to, most likely first."""
+        whole: dict[int, int] = {}
+        for arrivals in [*(h[0] for h in barrier.history), barrier.arrivals]:
+            seen: dict[int, int] = {}
+            for arrival in arrivals:
+                seen[arrival.point] = seen.get(arrival.point, 0) + arrival.count
+            for place, count in seen.items():
+                whole[place] = max(whole.get(place, 0), count)
+        first = sum(a.count for a in barrier.history[0][0]) if barrier.history else 0
+        everything = sum(a.count for h in [*barrier.history[:1], (barrier.arrivals, (), ())] for a in h[0])
+        totals = [max(whole.values(), default=0), sum(whole.values()), first, everything]
+        return [t for t in dict.fromkeys(totals) if t > barrier.expected]
+
+    def _count(self, barrier: Mbarrier, arrivals: int, point: int) -> Incident | None:
+        if not self._mends(self._with_counts(barrier, arrivals)):
+            return None
+        places = [(a.point, f"{a.count} arrived here") for a in barrier.arrivals[:3]]
+        strand = next(strand for strand, _, stuck in self._waits() if stuck is barrier)
+        return self._incident(
+            Fault.ARRIVALS_MISSING,
+            barrier.init_point,
+            strand,
+            barrier,
+            [*places, (point, "never gets past this wait")],
+            expected=barrier.expected,
+            arrivals=arrivals,
+        )
+
+    def _with_counts(self, barrier: Mbarrier, count: int) -> Repair:
+        family = next((g.barriers for g in self.groups if barrier.address in g.barriers), {barrier.address})
+        same = {a for a in family if a in self.machine.mbarriers}
+        alike = {a for a in same if self.machine.mbarriers[a].expected == barrier.expected}
+        peers = {
+            address
+            for address, other in self.machine.mbarriers.items()
+            if other.expected == barrier.expected and self._same_line(other.init_point, barrier.init_point)
+        }
+        return Repair(counts=dict.fromkeys(alike | peers, count))
+
+    def _same_line(self, first: int, second: int) -> bool:
+        a, b = self.cfg.body[first].loc, self.cfg.body[second].loc
+        return first == second or (a is not None and a == b)
+
+    # Faults of waits
+
+    def _suspects(self) -> list[WaitGroup]:
+        """The groups on whose barriers something went wrong, and of the agents that it went wrong for."""
+        objects = {incident.object for incident in self.machine.incidents} | {b.address for _, _, b in self._waits()}
+        agents = {i.agent.threads[0] for i in self.machine.incidents if i.agent} | {s.threads[0] for s in self.stuck}
+        first = [group for group in self.groups if group.barriers & objects]
+        waits = {
+            event.point
+            for event in self.machine.events
+            if event.kind is Kind.WAIT and event.agent and agents.intersection(event.agent.threads)
+        }
+        second = [group for group in self.groups if group not in first and group.points & waits]
+        return [*first, *second]
+
+    def _repeated_parity(self) -> Incident | None:
+        for group in self._suspects():
+            repeat = self._first_repeat(group)
+            if repeat is not None and self._mends(Repair(alternating=group.points)):
+                return self._parity_incident(group, repeat)
+        return None
+
+    def _any_parity(self) -> Incident | None:
+        for group in self._suspects():
+            if self._first_repeat(group) is None and self._mends(Repair(alternating=group.points)):
+                return self._parity_incident(group, self._last_wait(group))
+        return None
+
+    def _initial_parity(self) -> Incident | None:
+        """The other parity throughout; only where the waits come back, else it is one wait too many."""
+        for group in self._suspects():
+            repair = Repair(flipped=group.points)
+            if self._mends(repair):
+                again = self.rerun(repair)
+                visits = [e for e in again.events if e.kind is Kind.WAIT and e.point in group.points]
+                if any(event.phase > 0 for event in visits):
+                    first = self._first_wait(group)
+                    return first and self._wait_incident(Fault.PARITY_INITIAL, first)
+        return None
+
+    def _nobody_arrives(self) -> Incident | None:
+        for strand, point, barrier in self._waits():
+            if barrier.arrivals or barrier.expects or barrier.history or barrier.unsized:
+                continue
+            group = next((g for g in self.groups if point in g.points), None)
+            points = group.points if group else frozenset({point})
+            family = group.barriers if group else frozenset({barrier.address})
+            reruns = [self.rerun(Repair(flipped=points)), self.rerun(Repair(skipped=points)), self.machine]
+            if not any(_is_touched(again, family) for again in reruns) and not self._unreached_arrivals(reruns):
+                return self._incident(
+                    Fault.NO_ARRIVAL,
+                    point,
+                    strand,
+                    barrier,
+                    [(barrier.init_point, "initialized here")],
+                    expected=barrier.expected,
+                )
+        return None
+
+    def _unreached_arrivals(self, machines: Iterable[Machine]) -> bool:
+        """Whether some place that could arrive somewhere was not reached in any of these runs."""
+        reached = {event.point for machine in machines for event in machine.events}
+        return any(
+            point not in reached
+            and "mbarrier" in isa.roles(self.cfg.body[point])
+            and "done" not in isa.roles(self.cfg.body[point])
+            for point in self.machine.program.events
+        )
+
+    def _parity_incident(self, group: WaitGroup, event: Event) -> Incident:
+        return self._wait_incident(self._kind(group, event), event)
+
+    def _wait_incident(self, fault: Fault, event: Event) -> Incident:
+        barrier = self.machine.mbarriers[event.object] if event.object in self.machine.mbarriers else None
+        turns = [e for e in self._history(event) if e.order <= event.order]
+        details = {"parity": event.amount, "visit": len(turns), "phase": barrier.phase if barrier else 0}
+        others = ((barrier.init_point, "initialized here"),) if barrier else ()
+        return Incident(fault, event.point, event.agent, event.object, event.order, details, others)
+
+    def _kind(self, group: WaitGroup, event: Event) -> Fault:
+        parities = [e.amount for e in self._history(event)]
+        if len(parities) > 1 and len(set(parities)) == 1 and not self._restarts(event.point):
+            return Fault.PARITY_CONSTANT
+        if self._restarts(event.point):
+            return Fault.PARITY_RESTARTED
+        runs = _run_lengths(parities)
+        if len(group.barriers) == 1 and len(runs) > 1 and all(length > 1 for length in runs[:-1]):
+            return Fault.PARITY_OF_OTHER_SLOT
+        return Fault.PARITY_CONSTANT
+
+    def _history(self, event: Event) -> list[Event]:
+        """The waits of an agent on the barrier of one of its waits, polls and repeated looks at one phase left out."""
+        thread = event.agent.threads[0] if event.agent else -1
+        rank = event.agent.rank if event.agent else 0
+        found: list[Event] = []
+        worked = True
+        for other in [*self.machine.events, *self._stuck_events()]:
+            if other.agent is None or other.agent.rank != rank or thread not in other.agent.threads:
+                continue
+            if other.kind is not Kind.WAIT:
+                worked = worked or other.kind is not Kind.POLL
+            elif other.object == event.object:
+                if worked or not found or found[-1].amount != other.amount:
+                    found.append(other)
+                worked = False
+        return found
+
+    def _stuck_events(self) -> list[Event]:
+        end = len(self.machine.events)
+        return [
+            Event(end, Kind.WAIT, strand.agent, point, barrier.address, barrier.phase, strand.wanted[2])
+            for strand, point, barrier in self._waits()
+        ]
+
+    def _first_repeat(self, group: WaitGroup) -> Event | None:
+        """The first wait of a group that asks for the parity that its agent had asked the barrier for before."""
+        seen: set[tuple[object, object]] = set()
+        repeats: list[Event] = []
+        for event in [*self.machine.events, *self._stuck_events()]:
+            if event.kind is Kind.WAIT and event.point in group.points and event.agent:
+                key = (event.object, event.agent.threads[0])
+                if key not in seen:
+                    seen.add(key)
+                    history = self._history(event)
+                    repeats.extend(b for a, b in zip(history, history[1:], strict=False) if a.amount == b.amount)
+        return min(repeats, key=lambda event: event.order, default=None)
+
+    def _first_wait(self, group: WaitGroup) -> Event | None:
+        waits = [*self.machine.events, *self._stuck_events()]
+        return next((e for e in waits if e.kind is Kind.WAIT and e.point in group.points), None)
+
+    def _last_wait(self, group: WaitGroup) -> Event:
+        waits = [*self.machine.events, *self._stuck_events()]
+        return next(e for e in reversed(waits) if e.kind is Kind.WAIT and e.point in group.points)
+
+    def _restarts(self, point: int) -> bool:
+        """Whether the parity of a wait is set to a constant inside a loop around the loop of the wait."""
+        loops = list(self.cfg.enclosing_loops(self.cfg.block_of[point]))
+        if len(loops) < 2:
+            return False
+        inner = self.cfg.loop_blocks(loops[0])
+        sources = self.machine.program.definitions
+        names = [o.name for o in self.cfg.body[point].operands[2:3] if isinstance(o, Register)]
+        seen = set(names)
+        while names:
+            for place in sources.get(names.pop(), ()):
+                instruction = self.cfg.body[place]
+                block = self.cfg.block_of[place]
+                outside = any(block in self.cfg.loop_blocks(loop) for loop in loops[1:]) and block not in inner
+                if instruction.opcode != "mov":
+                    continue
+                source = instruction.operands[1]
+                if isinstance(source, Immediate) and outside:
+                    return True
+                if isinstance(source, Register) and source.name not in seen:
+                    seen.add(source.name)
+                    names.append(source.name)
+        return False
+
+    def _stale_address(self) -> Incident | None:
+        """A barrier that is overtaken and that nobody ever waits on, while its neighbour is waited on twice a lap."""
+        waited: dict[int, set[int]] = {}
+        for event in self.machine.events:
+            if event.kind is Kind.WAIT and event.object is not None:
+                waited.setdefault(event.point, set()).add(event.object)
+        everything = {address for addresses in waited.values() for address in addresses}
+        for incident in self.machine.incidents:
+            if incident.fault is not Fault.OVERTAKE or incident.object in everything:
+                continue
+            arrived = {e.object for e in self.machine.events if e.kind is Kind.ARRIVE and e.point == incident.point}
+            for point, addresses in waited.items():
+                if len(addresses) == 1 and addresses & arrived:
+                    event = next(e for e in self.machine.events if e.kind is Kind.WAIT and e.point == point)
+                    found = self._wait_incident(Fault.PARITY_OF_OTHER_SLOT, event)
+                    never = (incident.point, "this barrier's other slots are never waited on")
+                    return found._replace(others=(*found.others, never))
+        return None
+
+    # CTA and cluster barriers
+
+    def _at_barriers(self) -> Iterator[tuple[Strand, int, NamedBarrier]]:
+        """The agents stuck at CTA barriers, with the place and the barrier."""
+        for strand in self.stuck:
+            if strand.state == "at barrier" and strand.pending is not None:
+                barrier = strand.pending[0]
+                point = barrier.points.get(strand.threads[0] // WARP, -1)
+                if point >= 0:
+                    yield strand, point, barrier
+
+    def _role_barrier(self) -> Incident | None:
+        for strand, point, barrier in self._at_barriers():
+            line = frozenset(p for p in self.machine.program.events if self._same_line(p, point))
+            if not barrier.count and self._mends(Repair(skipped=line)):
+                return self._stuck_incident(Fault.ROLE_BARRIER, strand, point, barrier.number, arrived=barrier.arrived)
+        return None
+
+    def _unreached_barrier(self) -> Incident | None:
+        for strand in self.stuck:
+            if strand.state == "at cluster barrier":
+                return self._stuck_incident(Fault.STUCK_CLUSTER, strand, self._cluster_point(strand), None)
+        for strand, point, barrier in self._at_barriers():
+            count = barrier.count or strand.cta.threads
+            return self._stuck_incident(
+                Fault.STUCK_BARRIER, strand, point, barrier.number, arrived=barrier.arrived, count=count
+            )
+        return None
+
+    def _cluster_point(self, strand: Strand) -> int:
+        return self.machine.cluster.points.get((strand.cta.rank, strand.threads[0]), 0)
+
+    def _stuck_incident(self, fault: Fault, strand: Strand, point: int, target: int | None, **details: int) -> Incident:
+        others = [(p, f"{s.agent} never gets past this wait") for s, p, _ in self._waits()][:3]
+        return Incident(fault, point, strand.agent, target, len(self.machine.events), details, tuple(others))
+
+    # Symptoms
+
+    def _symptom(self) -> Incident:
+        if self.machine.incidents:
+            return min(self.machine.incidents, key=lambda incident: incident.order)
+        waits = list(self._waits())
+        strand, point, barrier = waits[0]
+        revisit = self._revisited(waits)
+        if revisit is not None:
+            return self._wait_incident(Fault.PARITY_OF_OTHER_SLOT, revisit)
+        others = [(p, f"{s.agent} never gets past this wait") for s, p, _ in waits[1:4]]
+        fault = Fault.CYCLE if len(waits) > 1 else Fault.STUCK
+        return self._incident(
+            fault, point, strand, barrier, others, phase=barrier.phase, pending=barrier.pending, tx=barrier.tx
+        )
+
+    def _revisited(self, waits: Iterable[tuple[Strand, int, Mbarrier]]) -> Event | None:
+        """The wait of a stuck agent by which it came to one barrier twice running, in a ring of several."""
+        for strand, point, _ in waits:
+            group = next((g for g in self.groups if point in g.points), None)
+            if group is None or len(group.barriers) < 2:
+                continue
+            turns = [
+                e
+                for e in [*self.machine.events, *self._stuck_events()]
+                if e.kind is Kind.WAIT
+                and e.point in group.points
+                and e.agent
+                and e.agent.rank == strand.cta.rank
+                and strand.threads[0] in e.agent.threads
+            ]
+            for first, second in zip(turns, turns[1:], strict=False):
+                if first.object == second.object and first.amount != second.amount:
+                    return second
+        return None
+
+    def _incident(
+        self,
+        fault: Fault,
+        point: int,
+        strand: Strand,
+        barrier: Mbarrier,
+        others: Sequence[tuple[int, str]],
+        **details: int,
+    ) -> Incident:
+        order = len(self.machine.events)
+        details.setdefault("phase", barrier.phase)
+        return Incident(fault, point, strand.agent, barrier.address, order, details, tuple(others))
+
+
+def wait_groups(machine: Machine) -> list[WaitGroup]:
+    """The waits of a run, grouped by the barriers that they share."""
+    touched: dict[int, set[int]] = {}
+    for event in machine.events:
+        if event.kind is Kind.WAIT and event.object is not None:
+            touched.setdefault(event.point, set()).add(event.object)
+    for strand in machine.blocked:
+        if strand.state in ("stuck", "polling", "refused"):
+            touched.setdefault(strand.wanted[0], set()).add(strand.wanted[1])
+    groups: list[tuple[set[int], set[int]]] = []
+    for point, barriers in touched.items():
+        same = [group for group in groups if group[1] & barriers]
+        merged = ({point}, set(barriers))
+        for group in same:
+            merged[0].update(group[0])
+            merged[1].update(group[1])
+            groups.remove(group)
+        groups.append(merged)
+    return [WaitGroup(frozenset(points), frozenset(barriers)) for points, barriers in groups]
+
+
+def _is_touched(machine: Machine, addresses: Iterable[int]) -> bool:
+    """Whether anything but waits happened to one of these barriers."""
+    barriers = [machine.mbarriers[address] for address in addresses if address in machine.mbarriers]
+    return any(barrier.arrivals or barrier.history or barrier.expects or barrier.unsized for barrier in barriers)
+
+
+def _run_lengths(values: Sequence[int]) -> list[int]:
+    runs: list[int] = []
+    for index, value in enumerate(values):
+        if index and values[index - 1] == value:
+            runs[-1] += 1
+        else:
+            runs.append(1)
+    return runs
+
+
+def involved(incident: Incident, machine: Machine, limit: int = 12) -> list[Event]:
+    """The last events that led to an incident: those of its barrier and of its agent's waits."""
+    chosen = [
+        event
+        for event in machine.events
+        if event.order <= incident.order
+        and (event.object == incident.object or _same_agent(event.agent, incident.agent))
+    ]
+    return chosen[-limit:]
+
+
+def _same_agent(first: Agent | None, second: Agent | None) -> bool:
+    return (
+        first is not None and second is not None and first.rank == second.rank and first.threads[0] == second.threads[0]
+    )

@@ -1,0 +1,96 @@
+"""Assumed values of what a kernel reads from outside: parameters, and global memory that it has not written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ptxlint import isa
+from ptxlint.cfg import Cfg
+from ptxlint.execution.layout import GLOBAL_BASE, PARAMETER_WINDOW
+from ptxlint.ir import Address, Function, Register, Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """Every integer that the kernel is given is `size`; pointers are distinct, and memory counts up by `step`.
+
+    given: values that the user states, by name or index. special: values of single parameter words that a run varies,
+    by name and offset. Memory holds `size` plus `step` for each word, so that ranges read as neighbouring offsets
+    (`begin[i]`, `begin[i + 1]`) are not empty; it is the same for every reader.
+    """
+
+    size: int
+    step: int = 0
+    pointers: frozenset[tuple[str, int]] = frozenset()
+    indices: Mapping[str, int] = field(default_factory=dict)
+    given: Mapping[str | int, int] = field(default_factory=dict)
+    special: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    def parameter(self, name: str, offset: int, width: int) -> int:
+        """`width` bytes of a parameter."""
+        index = self.indices.get(name, 0)
+        ones = (1 << 8 * width) - 1
+        stated = self.given.get(name, self.given.get(index)) if offset == 0 else None
+        if stated is not None:
+            return stated & ones
+        if (name, offset) in self.special:
+            return self.special[name, offset] & ones
+        if (name, offset) in self.pointers:
+            return GLOBAL_BASE + (index << 44 | offset << 32)
+        if width == 16:
+            return (self.size << 64 | self.size) & ones
+        return self.size & ones
+
+    def load(self, address: int, width: int) -> int:
+        """`width` bytes of global or constant memory that the kernel has not written."""
+        word = address >> (3 if width == 8 else 2)
+        return (self.size + self.step * (word & 0x3F)) & (1 << 8 * width) - 1
+
+
+def pointer_parameters(cfg: Cfg) -> frozenset[tuple[str, int]]:
+    """The 64-bit parameter words that are used as addresses, by name and offset.
+
+    A word is one when its value, plus anything, is an address operand of an instruction or goes through `cvta`; a
+    declared `.ptr` says the same.
+    """
+    function = cfg.function
+    names = {parameter.name for parameter in function.parameters}
+    declared = {(p.name, 0) for p in function.parameters if "ptr" in p.attributes}
+    origin: dict[str, set[tuple[str, int]]] = {}
+    body = cfg.body
+    for instruction in body:
+        if instruction.opcode == "ld" and "param" in instruction.modifiers:
+            operand = instruction.operands[1]
+            if isinstance(operand, Address) and isinstance(operand.base, Symbol) and operand.base.name in names:
+                start = operand.base.offset + operand.offset
+                for index, target in enumerate(isa.writes(instruction)):
+                    if target.type.endswith("64"):
+                        origin.setdefault(target.name, set()).add((operand.base.name, start + 8 * index))
+    found: set[tuple[str, int]] = set(declared)
+    for _ in range(3):
+        for instruction in body:
+            if instruction.opcode in ("add", "mov", "cvta", "mad", "sub", "selp") and instruction.operands:
+                target = instruction.operands[0]
+                sources = [o.name for o in instruction.operands[1:] if isinstance(o, Register) and o.name in origin]
+                if instruction.opcode == "mad":
+                    sources = [o.name for o in instruction.operands[3:] if isinstance(o, Register) and o.name in origin]
+                if sources and isinstance(target, Register):
+                    if instruction.opcode == "cvta":
+                        found.update(*(origin[name] for name in sources))
+                    known = origin.setdefault(target.name, set())
+                    for name in sources[:1]:
+                        known.update(origin[name])
+    for instruction in body:
+        for operand in instruction.operands:
+            if isinstance(operand, Address) and isinstance(operand.base, Register):
+                found.update(origin.get(operand.base.name, ()))
+    return frozenset(found)
+
+
+def parameter_indices(function: Function) -> dict[str, int]:
+    """The position of each parameter."""
+    return {parameter.name: index for index, parameter in enumerate(function.parameters)}
+
+
+__all__ = ["PARAMETER_WINDOW", "Assumed", "parameter_indices", "pointer_parameters"]
