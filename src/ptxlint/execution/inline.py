@@ -2,14 +2,15 @@
 
 Names of the n-th spliced body (its registers, labels, tables and the variables that each call has for itself) end in
 `$cN`. A `.shared`, `.global` or `.const` variable exists once however often its function is called: it is named
-`variable$function`. Parameters in the parameter space become the caller's argument variables themselves; register
-parameters, and arguments that are registers or constants, are moved in before the body and out after it.
+`variable$function`. Parameters in the parameter space become the caller's argument variables themselves, and these
+become `.local`, which is what such a variable is without a call (ptxas 13.0 crashes on a `.param` that no call uses);
+register parameters, and arguments that are registers or constants, are moved in before the body and out after it.
 Source: PTX ISA, *Control Flow Instructions: call, ret*, *Function Declarations and Definitions*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -43,6 +44,7 @@ DEEPEST_CALL = 64
 """Nested calls beyond which no further call is inlined."""
 
 _CALL, _RETURN, _BRANCH = "call", "ret", "bra"
+_PARAMETER = ("param", "param::func")
 _STATIC = ("shared", "global", "const")
 
 
@@ -59,16 +61,37 @@ def inline(function: Function, module: Module) -> Function:
     expansion.splice(function, _Names({}, {}), (function.name,), None, None)
     if not expansion.spliced:
         return function
+    variables = (*function.variables, *expansion.variables.values())
+    passed = {name for instruction in expansion.body if instruction.opcode == _CALL for name in _passed(instruction)}
+    moved = {variable.name for variable in variables if variable.space == "param"} - passed
     return replace(
         function,
-        variables=function.variables + tuple(expansion.variables.values()),
-        body=tuple(expansion.body),
+        variables=tuple(
+            replace(variable, space="local") if variable.name in moved else variable for variable in variables
+        ),
+        body=tuple([_in_local(instruction, moved) for instruction in expansion.body]),
         labels=expansion.labels,
         tables=expansion.tables,
         prototypes=expansion.prototypes,
         registers=function.registers + tuple(expansion.registers),
         pragmas=expansion.pragmas,
     )
+
+
+def _passed(call: Instruction) -> Iterator[str]:
+    for operand in call.operands:
+        if isinstance(operand, Arguments):
+            yield from (element.name for element in operand.elements if isinstance(element, Symbol))
+
+
+def _in_local(instruction: Instruction, moved: set[str]) -> Instruction:
+    """The instruction with an access to a moved parameter variable turned into one to local memory."""
+    modifiers = instruction.modifiers
+    if modifiers and modifiers[0] in _PARAMETER and instruction.opcode in ("ld", "st"):
+        for operand in instruction.operands:
+            if isinstance(operand, Address) and isinstance(operand.base, Symbol) and operand.base.name in moved:
+                return replace(instruction, modifiers=("local", *modifiers[1:]))
+    return instruction
 
 
 def _definitions(module: Module) -> dict[str, Function]:
@@ -185,7 +208,7 @@ class _Expansion:
             else:
                 renamed = Instruction(
                     instruction.opcode,
-                    instruction.modifiers,
+                    _spliced_modifiers(instruction),
                     names.operands(instruction.operands),
                     names.guard(instruction.guard),
                     instruction.span,
@@ -325,6 +348,16 @@ def _signature(call: Instruction) -> tuple[tuple[Operand, ...], Operand | None, 
     has_results = bool(call.operands) and isinstance(call.operands[0], Arguments)
     results = lists.pop(0) if has_results else ()
     return results, others[0] if len(others) == 1 else None, lists[0] if lists else ()
+
+
+def _spliced_modifiers(instruction: Instruction) -> tuple[str, ...]:
+    """The modifiers with the space of the callee's parameters, when reached through a register, as it will be."""
+    modifiers = instruction.modifiers
+    if not any(space in modifiers for space in _PARAMETER):
+        return modifiers
+    if any(isinstance(operand, Address) and isinstance(operand.base, Symbol) for operand in instruction.operands):
+        return modifiers
+    return tuple("local" if modifier in _PARAMETER else modifier for modifier in modifiers)
 
 
 def _overlap(callee: Function, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> bool:
