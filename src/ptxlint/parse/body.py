@@ -99,11 +99,14 @@ class Body:
         """Take in the body, outer braces excluded. `labels` lists what each scope declares, in the order of opening."""
         self._labels = iter(labels)
         self._declare_labels(next(self._labels))
-        names, opcodes, append, loc = self.names, self._opcodes, self._instructions.append, self._locs.current()
+        names, opcodes, append, mark = self.names, self._opcodes, self._instructions.append, self._locs.mark
+        loc = self._locs.current()
         for entry in entries:
             if not isinstance(entry, tuple):
-                self._statement(entry)
-                loc = self._locs.current()
+                if isinstance(entry, LocMark):
+                    loc = mark(entry)
+                else:
+                    self._statement(entry)
                 continue
             form, words, base, line, column = entry
             try:

@@ -68,7 +68,9 @@ class ModuleBuilder:
     def take(self, statement: Statement) -> None:
         """Take in the next statement."""
         match statement:
-            case LocMark(start) | Operation(start):
+            case LocMark(line, column):
+                self.add(statement, Span(line, column))
+            case Operation(start):
                 self.add(statement, start.span)
             case Open(start):
                 self._open(start)

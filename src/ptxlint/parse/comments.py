@@ -13,7 +13,16 @@ def blanked(text: str) -> str:
     """The text without comments, `#` lines and `@@DWARF` lines (PTX 1.x). Raises PtxSyntaxError for an open comment."""
     if "//" not in text and "/*" not in text and "#" not in text and "@@" not in text:
         return text
-    return _COMMENT.sub(_blank, text)
+    if "/*" in text or "#" in text or "@@" in text:
+        return _COMMENT.sub(_blank, text)
+    first, *pieces = text.split("//")
+    kept = [first]
+    for piece in pieces:
+        if '"' in kept[-1] and '"' in kept[-1][kept[-1].rfind("\n") + 1 :]:
+            return _COMMENT.sub(_blank, text)
+        newline = piece.find("\n")
+        kept.append(piece[newline:] if newline >= 0 else "")
+    return "".join(kept)
 
 
 def _blank(matched: re.Match[str]) -> str:

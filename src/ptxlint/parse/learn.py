@@ -63,7 +63,8 @@ class _Learner:
         form = self._form(last) if isinstance(last, Operation) else None
         if len(self._read) != len(self._words):
             raise OpaqueError
-        return Recipe(code, form, self._needs_column)
+        is_marked = all(isinstance(statement, LocMark) for statement in prefix)
+        return Recipe(code, form, self._needs_column, is_marked)
 
     def _form(
         self, operation: Operation
@@ -136,25 +137,23 @@ class _Learner:
         raise OpaqueError
 
     def _loc(self, mark: LocMark) -> str:
-        """A `.loc` without places but its own: there are many, and each word that knows its place costs."""
-        position = _tuple(map(self._spelling, mark.position))
-        function = self._spelling(mark.function) if mark.function is not None else "None"
-        offset = self._spelling(mark.offset) if mark.offset is not None else "None"
-        inlined_at = _tuple(map(self._spelling, mark.inlined_at)) if mark.inlined_at is not None else "None"
-        return f"LocMark({self._word(mark.start)},{position},{function},{offset},{inlined_at})"
+        start = Word(".loc", mark.line, mark.column)
+        position = _tuple(map(self._token, mark.position))
+        function = self._token(mark.function) if mark.function is not None else "None"
+        offset = self._token(mark.offset) if mark.offset is not None else "None"
+        inlined_at = _tuple(map(self._token, mark.inlined_at)) if mark.inlined_at is not None else "None"
+        return f"_loc_mark(l+{mark.line - 1},{self._column(start)},{position},{function},{offset},{inlined_at})"
 
     def _word(self, word: Word) -> str:
-        return f"Word({self._spelling(word)},l+{word.line - 1},{self._column(word)})"
-
-    def _spelling(self, word: str) -> str:
-        assert isinstance(word, Word)
         index = self._index(word)
         if index is None:
-            return repr(str(word))
-        kind = next((kind for kind, pattern in KINDS.items() if pattern.fullmatch(word)), None)
-        if kind is None:
-            raise OpaqueError
-        return f"_{kind}[t[i+{index}]]"
+            text = repr(str(word))
+        else:
+            kind = next((kind for kind, pattern in KINDS.items() if pattern.fullmatch(word)), None)
+            if kind is None:
+                raise OpaqueError
+            text = f"_{kind}[t[i+{index}]]"
+        return f"Word({text},l+{word.line - 1},{self._column(word)})"
 
     def _operand(self, expression: Expression) -> str:
         match expression:
@@ -186,7 +185,8 @@ class _Learner:
                 return f"{self._operand(left)},-_offset(v,{self._token(word)})"
         return f"{self._operand(expression)},0"
 
-    def _token(self, word: Word) -> str:
+    def _token(self, word: str) -> str:
+        assert isinstance(word, Word)
         index = self._index(word)
         return repr(str(word)) if index is None else f"t[i+{index}]"
 

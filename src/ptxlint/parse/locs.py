@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ptxlint.parse.constants import number
 from ptxlint.parse.nodes import LocMark
-from ptxlint.source import Loc, PtxSyntaxError
+from ptxlint.parse.scopes import NAME, NUMBER
+from ptxlint.source import Loc, PtxSyntaxError, Span
 
 _DEEPEST = 64
 
@@ -25,8 +26,8 @@ class Locs:
         """What holds for the next instruction."""
         return self._current
 
-    def mark(self, mark: LocMark) -> None:
-        """Take in the next `.loc`."""
+    def mark(self, mark: LocMark) -> Loc:
+        """Take in the next `.loc`: what it says."""
         caller = self._caller(mark) if mark.inlined_at is not None else None
         key = (mark.position, mark.function, mark.offset, id(caller))
         loc = self._known.get(key)
@@ -34,6 +35,7 @@ class Locs:
             loc = self._known[key] = _loc(mark, caller)
         self._by_position[mark.position] = loc
         self._current = loc
+        return loc
 
     def _caller(self, mark: LocMark) -> Loc:
         assert mark.inlined_at is not None
@@ -46,6 +48,8 @@ class Locs:
 def _loc(mark: LocMark, caller: Loc | None) -> Loc:
     function = None
     if mark.function is not None:
+        if NAME.fullmatch(mark.function) is None:
+            raise PtxSyntaxError(Span(mark.line, mark.column), f"'{mark.function}' is not a name")
         function = str(mark.function), _integer(mark.offset, mark) if mark.offset is not None else 0
     return Loc(*_integers(mark.position, mark), function=function, inlined_at=caller)
 
@@ -55,9 +59,9 @@ def _integers(words: tuple[str, str, str], mark: LocMark) -> tuple[int, int, int
 
 
 def _integer(word: str, mark: LocMark) -> int:
-    value = number(word)
+    value = number(word) if NUMBER.fullmatch(word) else None
     if not isinstance(value, int):
-        raise PtxSyntaxError(mark.start.span, f"'{word}' is not a whole number")
+        raise PtxSyntaxError(Span(mark.line, mark.column), f"'{word}' is not a whole number")
     return value
 
 

@@ -153,9 +153,10 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class LocMark:
-    """A `.loc` as written; `position` and `inlined_at` are file, line and column."""
+    """A `.loc` as written, at `line` and `column`; `position` and `inlined_at` are file, line and column."""
 
-    start: Word
+    line: int
+    column: int
     position: tuple[str, str, str]
     function: str | None
     offset: str | None

@@ -111,6 +111,8 @@ class _Scanner:
             if shape is None:
                 shape = _learned(blanked, words[base : base + blanked.count(BLANK)], index == last)
             if shape.form is not None and shape.is_plain and entries is not None:
+                if shape.prefix is not None:
+                    entries += shape.prefix(words, base, line, 0)
                 entries.append((shape.form, words, base, line + shape.form.line, shape.form.column))
                 line += shape.newlines
             elif index < last or blanked.strip():

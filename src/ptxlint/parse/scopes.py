@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from ptxlint.ir import Element, Immediate, Label, Operand, Register, SpecialRegister, Symbol
 from ptxlint.parse.constants import WARP_SIZE, number
@@ -157,7 +158,7 @@ class Names(dict[str, Operand]):
 
     def _predefined(self, word: str) -> Operand | None:
         if word[0].isdigit() or word[0] == ".":
-            return Immediate(number(word), word) if NUMBER.fullmatch(word) else None
+            return _immediate(word) if NUMBER.fullmatch(word) else None
         if word == "WARP_SZ":
             return Immediate(WARP_SIZE, word)
         return SpecialRegister(word) if word[0] == "%" and _SPECIAL.fullmatch(word) else None
@@ -206,3 +207,8 @@ class Names(dict[str, Operand]):
 def _is_member(name: str, prefix: str, count: int) -> bool:
     matched = _NUMBERED.fullmatch(name)
     return matched is not None and matched[1] == prefix and int(matched[2]) < count
+
+
+@lru_cache(maxsize=100_000)
+def _immediate(word: str) -> Immediate:
+    return Immediate(number(word), word)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any, TypeAlias
 
 from ptxlint import ir
 from ptxlint.ir import Element, Immediate, Operand, Register, Symbol
 from ptxlint.parse import nodes
-from ptxlint.parse.drafts import address
+from ptxlint.parse.drafts import address, loc_mark
 from ptxlint.parse.nodes import Statement
 from ptxlint.parse.scopes import NAME, NUMBER, Names
 
@@ -48,12 +48,14 @@ class Recipe:
     """A shape as it is stored: counts, literal text and code objects.
 
     `form` holds opcode index or text, guard index (-1 without), whether it is negated, detached modifiers, the code of
-    the operands, line and column of its start, the code of the column where it varies, and where its text begins.
+    the operands, line and column of its start, the code of the column where it varies, the index of its first word and
+    where in the shape it begins. `is_marked` says that all before it is `.loc`.
     """
 
     prefix: CodeType | None
     form: tuple[int | str, int, bool, tuple[str, ...], CodeType, int, int, CodeType | None, int, int] | None
     needs_column: bool
+    is_marked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ class Form:
 class Shape:
     """What the grammar made of one shape: nodes that stand before, then at most one operation.
 
-    Both are None when the grammar has to read every text of this shape.
+    Both are None when the grammar has to read every text of this shape. A plain shape is an operation on a
+    line of its own, with nothing but `.loc` before it.
     """
 
     blanks: int
@@ -92,10 +95,7 @@ class Shape:
     prefix: Prefix | None = None
     form: Form | None = None
     needs_column: bool = False
-    is_plain: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.is_plain = self.form is not None and self.prefix is None and self.form.column > 0
+    is_plain: bool = False
 
 
 def interleave(pieces: Sequence[str], words: Sequence[str]) -> str:
@@ -130,7 +130,8 @@ def revive(blanked: str, recipe: Recipe) -> Shape:
             first=first,
             pieces=tuple(blanked[begin:].split(BLANK)),
         )
-    return Shape(shape.blanks, shape.newlines, prefix, form, recipe.needs_column)
+    is_plain = recipe.is_marked and not recipe.needs_column and form is not None and form.column > 0
+    return Shape(shape.blanks, shape.newlines, prefix, form, recipe.needs_column, is_plain)
 
 
 def _evaluate(code: CodeType) -> Any:
@@ -200,6 +201,7 @@ _NAMESPACE: dict[str, Any] = {
     **{name: getattr(nodes, name) for name in dir(nodes) if name[0].isupper()},
     **{f"_{kind}": _Checked(pattern) for kind, pattern in KINDS.items()},
     "_address": address,
+    "_loc_mark": loc_mark,
     "_vector": ir.Vector,
     "_arguments": ir.Arguments,
     "_sink": ir.Sink(),

@@ -310,7 +310,10 @@ class _Nodes(Transformer[Token, Any]):
         assert line is not None
         assert column is not None
         at = [word for word in caller if word is not None]
-        return LocMark(_word(start), (file, line, column), name, offset, (at[0], at[1], at[2]) if at else None)
+        place = _word(start)
+        return LocMark(
+            place.line, place.column, (file, line, column), name, offset, (at[0], at[1], at[2]) if at else None
+        )
 
     def instruction(self, guard: Any, opcode: Token, *rest: Any) -> Operation:
         detached = tuple(str(item)[1:] for item in rest if isinstance(item, Token))
