@@ -95,11 +95,12 @@ OPERATIONS: dict[str, Callable[..., int]] = {
 
 
 class Evaluation:
-    """Values under one assignment of the leaves, for threads 0 to `threads` - 1 of a block."""
+    """Values under one assignment of the leaves, for some threads of a block, given by their linear numbers."""
 
-    def __init__(self, leaf: Callable[[Leaf], Number], threads: int) -> None:
+    def __init__(self, leaf: Callable[[Leaf], Number], threads: Sequence[int]) -> None:
         self._leaf = leaf
-        self._threads = threads
+        self._numbers = threads
+        self._threads = len(threads)
         self._known: dict[Value, Number] = {}
 
     def number(self, value: Value) -> Number:
@@ -123,7 +124,7 @@ class Evaluation:
             case Sum(constant, terms):
                 return self._sum(constant, [(self.number(term), factor) for term, factor in terms])
             case Apply("elect"):
-                return [int(thread % WARP == 0) for thread in range(self._threads)]
+                return [int(thread % WARP == 0) for thread in self._numbers]
             case Apply("lane", _, (source, lane)):
                 return self._from_lane(self.number(source), self.number(lane))
             case Apply(operation, type_name, arguments):
@@ -153,5 +154,6 @@ class Evaluation:
         if isinstance(source, int):
             return source
         lanes = [lane] * self._threads if isinstance(lane, int) else lane
-        places = (thread - thread % WARP + wanted % WARP for thread, wanted in enumerate(lanes))
-        return [source[place] if place < self._threads else source[thread] for thread, place in enumerate(places)]
+        place = {thread: index for index, thread in enumerate(self._numbers)}
+        wanted = [thread - thread % WARP + other % WARP for thread, other in zip(self._numbers, lanes, strict=True)]
+        return [source[place.get(thread, index)] for index, thread in enumerate(wanted)]

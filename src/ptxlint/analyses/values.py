@@ -6,20 +6,20 @@ Order:    none; each value is exact, and says "unknown" by a leaf of its own
 Entry:    a register that nothing has written is an unknown leaf with place -1
 Transfer: `interpretation.interpret`; a guarded write chooses between the new and the old value by its guard
 
-A join whose paths part at one branch becomes a choice by that branch's predicate. Only joins of loops, and joins of
-more tangled paths, stay merges. A leaf that stands for an instruction's result or for a merge changes its meaning when
-control passes that place again: `Values.stales_at` says which places those are.
+A join becomes a choice by the predicates of the branches that lead to it. Only the heads of loops, and joins of paths
+with loops or jump tables between them, stay merges. A leaf that stands for an instruction's result or for a merge changes
+its meaning when control passes that place again: `Values.stales_at` says which places those are.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from ptxlint import isa
 from ptxlint.analyses.interpretation import immediate, interpret
+from ptxlint.analyses.joins import Decision, Outcome, decisions
 from ptxlint.analyses.value import (
     DEPTH_LIMIT,
     Algebra,
@@ -49,16 +49,6 @@ _CHANGING = ("%clock", "%globaltimer", "%pm", "%current_graph_exec")
 
 _Site = tuple[str, int, str]
 """A definition: ("write" or "merge", instruction or block, register name)."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """A join: `taken` is the block before it where the guard of the branch held, `other` the block where not."""
-
-    branch: int
-    guard: Guard
-    taken: int
-    other: int
 
 
 class Values:
@@ -240,12 +230,7 @@ class Values:
         if place < 0:
             return
         if kind == "merge":
-            choice = self._choices.get(place)
-            if choice is not None:
-                index, predicate = self.cfg.blocks[choice.branch].stop - 1, choice.guard.register
-                yield self._reaching(index, predicate.name), predicate
-                yield self._at_end(choice.taken, name), register
-                yield self._at_end(choice.other, name), register
+            yield from self._uses_of(self._decisions.get(place), register)
             return
         instruction = self.cfg.body[place]
         if not _is_tracked(register):
@@ -259,9 +244,9 @@ class Values:
     def _define(self, site: _Site, register: Register) -> Value:
         kind, place, name = site
         if kind == "merge":
-            choice = self._choices.get(place)
-            if choice is not None:
-                return self._shallow(self._choose(choice, register), LeafKind.MERGE, name, place)
+            decision = self._decisions.get(place)
+            if decision is not None:
+                return self._shallow(self._decided(decision, register), LeafKind.MERGE, name, place)
             return self.algebra.leaf(LeafKind.MERGE, name, place)
         unknown = self.algebra.leaf(LeafKind.UNKNOWN, name, place)
         if place < 0 or not _is_tracked(register):
@@ -283,39 +268,26 @@ class Values:
     def _shallow(self, value: Value, kind: LeafKind, name: str, place: int) -> Value:
         return value if value.depth <= DEPTH_LIMIT else self.algebra.leaf(kind, name, place)
 
-    def _choose(self, choice: _Choice, register: Register) -> Value:
-        value, truth = self._literal(self.cfg.blocks[choice.branch].stop - 1, choice.guard)
-        taken = self._sites[self._at_end(choice.taken, register.name)]
-        other = self._sites[self._at_end(choice.other, register.name)]
-        yes, no = (taken, other) if truth else (other, taken)
-        return self.algebra.select(value, yes, no, register.type)
+    def _uses_of(self, outcome: Outcome | None, register: Register) -> Iterator[tuple[_Site, Register]]:
+        match outcome:
+            case int():
+                yield self._at_end(outcome, register.name), register
+            case Decision(block, predicate, yes, no):
+                yield self._reaching(self.cfg.blocks[block].stop - 1, predicate.name), predicate
+                yield from self._uses_of(yes, register)
+                yield from self._uses_of(no, register)
+
+    def _decided(self, outcome: Outcome, register: Register) -> Value:
+        """What a register holds at a join, by the decisions that lead there."""
+        if isinstance(outcome, int):
+            return self._sites[self._at_end(outcome, register.name)]
+        condition = self.register(self.cfg.blocks[outcome.block].stop - 1, outcome.predicate)
+        yes, no = self._decided(outcome.yes, register), self._decided(outcome.no, register)
+        return self.algebra.select(condition, yes, no, register.type)
 
     @cached_property
-    def _choices(self) -> Mapping[int, _Choice]:
-        """The joins of two paths that part at one guarded branch."""
-        order = {block: place for place, block in enumerate(self.cfg.reverse_postorder)}
-        found: dict[int, _Choice] = {}
-        for block in self.cfg.reverse_postorder:
-            sources = [edge.source for edge in self.cfg.blocks[block].predecessors if edge.source in order]
-            branch = self.cfg.immediate_dominators[block]
-            if len(sources) != 2 or branch is None or any(order[source] >= order[block] for source in sources):
-                continue
-            choice = self._choice(block, branch, sources)
-            if choice is not None:
-                found[block] = choice
-        return found
-
-    def _choice(self, block: int, branch: int, sources: Sequence[int]) -> _Choice | None:
-        sides: dict[bool, int] = {}
-        for edge in self.cfg.blocks[branch].successors:
-            for source in sources:
-                is_direct = source == branch and edge.target == block
-                if edge.guard and (is_direct or (edge.target != block and self.cfg.dominates(edge.target, source))):
-                    sides[edge.guard.negated] = source
-        guard = self.cfg.body[self.cfg.blocks[branch].stop - 1].guard
-        if guard is None or len(sides) != 2 or set(sides.values()) != set(sources):
-            return None
-        return _Choice(branch, Guard(guard.register), sides[False], sides[True])
+    def _decisions(self) -> Mapping[int, Decision]:
+        return decisions(self.cfg)
 
 
 def _is_tracked(register: Register) -> bool:

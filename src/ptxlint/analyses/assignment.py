@@ -1,0 +1,225 @@
+"""Numbers for the leaves of symbolic values at chosen laps of the loops, and which threads still run those laps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ptxlint.analyses.evaluation import Evaluation, Number
+from ptxlint.analyses.value import Leaf, LeafKind, Literal, Value, leaves
+from ptxlint.analyses.values import Values
+from ptxlint.cfg import Cfg
+
+if TYPE_CHECKING:
+    from ptxlint.facts import Facts
+
+_ROOM = 1 << 20
+"""Bytes between the addresses that symbols are given."""
+
+
+class Unpredictable(Exception):  # noqa: N818, it is named like what the value is
+    """A value that cannot be evaluated at a lap of a loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A branch out of a loop that each lap passes: threads stay where the literal holds."""
+
+    block: int
+    stays: Literal
+
+
+class Loops:
+    """What the counters of a function's loops do, and what ends the loops."""
+
+    def __init__(self, cfg: Cfg, values: Values) -> None:
+        self._cfg = cfg
+        self._values = values
+        self._closures: dict[Leaf, Sequence[Leaf] | None] = {}
+        self._nexts: dict[Leaf, Value | None] = {}
+        self._tests: dict[int, Sequence[Test]] = {}
+
+    @cached_property
+    def _of_header(self) -> Mapping[int, int]:
+        return {loop.header: loop.index for loop in self._cfg.loops}
+
+    def is_counter(self, leaf: Leaf) -> bool:
+        """Whether a leaf is what a register holds at the head of a loop."""
+        return leaf.kind is LeafKind.MERGE and leaf.place in self._of_header
+
+    def headers(self, value: Value) -> frozenset[int]:
+        """The loops whose counters a value depends on, also by way of their first values."""
+        found: set[int] = set()
+        seen: set[Value] = set()
+        stack = [value]
+        while stack:
+            for leaf in leaves(stack.pop()):
+                if leaf not in seen and self.is_counter(leaf):
+                    seen.add(leaf)
+                    found.add(leaf.place)
+                    stack.extend(brought for _, brought in self._values.incoming(leaf))
+        return frozenset(found)
+
+    def first(self, counter: Leaf) -> Value:
+        """What a counter is in lap 0. Raises Unpredictable when that depends on the path."""
+        return self._only(self._brought(counter, is_first=True))
+
+    def following(self, counter: Leaf) -> Value:
+        """What a counter is in the next lap, by the counters of this one. Raises Unpredictable."""
+        if counter not in self._nexts:
+            brought = self._brought(counter, is_first=False)
+            is_known = len(brought) == 1 and not any(self._moves(leaf, counter.place) for leaf in leaves(brought[0]))
+            self._nexts[counter] = brought[0] if is_known else None
+        return self._only([value for value in [self._nexts[counter]] if value is not None])
+
+    def closure(self, counter: Leaf) -> Sequence[Leaf]:
+        """The counters of the same loop that the next laps of one depend on, itself first. Raises Unpredictable."""
+        found = [counter]
+        for one in found:
+            for leaf in leaves(self.following(one)):
+                if self.is_counter(leaf) and leaf.place == counter.place and leaf not in found:
+                    found.append(leaf)
+        return found
+
+    def tests(self, header: int) -> Sequence[Test]:
+        """The branches out of a loop that each of its laps passes."""
+        if header not in self._tests:
+            loop = self._cfg.loops[self._of_header[header]]
+            inside = self._cfg.loop_blocks(loop)
+            found = []
+            for block in inside:
+                stays = [edge for edge in self._cfg.blocks[block].successors if edge.target in inside]
+                is_passed = all(self._cfg.dominates(block, latch) for latch in loop.latches)
+                literal = self._values.along(stays[0]) if len(stays) == 1 else None
+                if is_passed and literal is not None and len(self._cfg.blocks[block].successors) == 2:
+                    found.append(Test(block, literal))
+            self._tests[header] = found
+        return self._tests[header]
+
+    def is_determined(self, value: Value, laps: Mapping[int, int]) -> bool:
+        """Whether a value depends on nothing but threads, symbols and counters that depend on nothing else."""
+        seen: set[Leaf] = set()
+        stack = list(leaves(value))
+        while stack:
+            leaf = stack.pop()
+            if leaf in seen:
+                continue
+            seen.add(leaf)
+            if leaf.kind is LeafKind.SPECIAL and leaf.name.startswith(("%tid", "%laneid", "%warpid")):
+                continue
+            if leaf.kind is LeafKind.SYMBOL:
+                continue
+            if not self.is_counter(leaf) or leaf.place not in laps:
+                return False
+            try:
+                stack.extend((*leaves(self.first(leaf)), *leaves(self.following(leaf))))
+            except Unpredictable:
+                return False
+        return True
+
+    def _brought(self, counter: Leaf, is_first: bool) -> Sequence[Value]:
+        """What the edges into a loop, or those back to its head, bring."""
+        incoming = self._values.incoming(counter)
+        values = (
+            value
+            for block, value in incoming
+            if (block < 0 or not self._cfg.dominates(counter.place, block)) is is_first
+        )
+        return tuple(dict.fromkeys(values))
+
+    def _only(self, values: Sequence[Value]) -> Value:
+        if len(values) != 1:
+            raise Unpredictable
+        return values[0]
+
+    def _moves(self, leaf: Leaf, header: int) -> bool:
+        """Whether a leaf changes from lap to lap of a loop without being a counter of it or of a loop around it."""
+        if leaf.kind not in (LeafKind.UNKNOWN, LeafKind.MERGE) or leaf.place < 0 or leaf.place == header:
+            return False
+        block = leaf.place if leaf.kind is LeafKind.MERGE else self._cfg.block_of[leaf.place]
+        return any(loop.header == header for loop in self._cfg.enclosing_loops(block))
+
+
+class Assignment:
+    """Numbers for the leaves of values: each loop at a lap, and what nothing says chosen by `seed`."""
+
+    def __init__(self, facts: Facts, loops: Loops, laps: Mapping[int, int], seed: int, threads: Sequence[int]) -> None:
+        self._facts = facts
+        self._loops = loops
+        self._threads = threads
+        self._laps = laps
+        self._seed = seed
+        self._evaluation = Evaluation(self._leaf, threads)
+
+    def number(self, value: Value) -> Number:
+        """What a value is at these laps. Raises Unpredictable."""
+        return self._evaluation.number(value)
+
+    def threads_at(self, index: int) -> int:
+        """The threads, as bits, that run the instruction at these laps, as far as their numbers alone decide it."""
+        cfg = self._facts.cfg
+        block = cfg.block_of[index]
+        staying = sum(1 << thread for thread in self._threads)
+        for loop in cfg.enclosing_loops(block):
+            if loop.header not in self._laps:
+                continue
+            for test in self._loops.tests(loop.header):
+                if self._loops.is_determined(test.stays[0], self._laps):
+                    is_past = test.block != block and cfg.dominates(test.block, block)
+                    staying &= self._staying(loop.header, test, self._laps[loop.header] + is_past)
+        return staying
+
+    def _staying(self, header: int, test: Test, laps: int) -> int:
+        """The threads that pass a test in each of the first laps."""
+        value, truth = test.stays
+        staying = -1
+        for lap in range(laps):
+            earlier = Assignment(self._facts, self._loops, {**self._laps, header: lap}, self._seed, self._threads)
+            vector = earlier._evaluation.vector(value)
+            staying &= sum(1 << t for t, holds in zip(self._threads, vector, strict=True) if bool(holds) is truth)
+        return staying
+
+    def _leaf(self, leaf: Leaf) -> Number:
+        match leaf.kind:
+            case LeafKind.SYMBOL:
+                return _place(self._facts.variables, leaf.name)
+            case LeafKind.SPECIAL:
+                try:
+                    return self._facts.threads.leaf(leaf, self._threads)
+                except KeyError:
+                    return self._facts.threads.count if leaf.name == "%ntid.x" else self._chosen(leaf)
+            case LeafKind.MERGE if leaf.place in self._laps:
+                return self._counter(leaf)
+        return self._chosen(leaf)
+
+    def _chosen(self, leaf: Leaf) -> int:
+        """Some number, a multiple of 1024, that depends on the seed."""
+        return 1024 * (1 + (leaf.serial * 7919 + self._seed * 104729) % 8191)
+
+    def _counter(self, leaf: Leaf) -> Number:
+        """What a register holds at the head of its loop in the lap that was chosen."""
+        counters = self._loops.closure(leaf)
+        numbers = {counter: self.number(self._loops.first(counter)) for counter in counters}
+        for _ in range(self._laps[leaf.place]):
+            step = Evaluation(_Lap(self._leaf, numbers), self._threads)
+            numbers = {counter: step.number(self._loops.following(counter)) for counter in counters}
+        return numbers[leaf]
+
+
+class _Lap:
+    """The leaves during one lap: the counters of its loop have the numbers they had at its head."""
+
+    def __init__(self, outside: Callable[[Leaf], Number], numbers: Mapping[Leaf, Number]) -> None:
+        self._outside = outside
+        self._numbers = numbers
+
+    def __call__(self, leaf: Leaf) -> Number:
+        return self._numbers[leaf] if leaf in self._numbers else self._outside(leaf)
+
+
+def _place(symbols: Iterable[str], symbol: str) -> int:
+    """An address for a symbol, apart from all others."""
+    names = sorted(symbols)
+    return _ROOM * (1 + (names.index(symbol) if symbol in names else len(names) + 1))
