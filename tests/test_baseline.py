@@ -25,7 +25,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def renumbered(text: str) -> str:
     """The same kernel with other registers, labels and lines."""
-    moved = text.replace("%r<23>", "%r<99>").replace("%rd", "%xx").replace("%r2", "%q2").replace("%r1", "%r2").replace("%q2", "%r1")
+    moved = (
+        text.replace("%r<23>", "%r<99>")
+        .replace("%rd", "%xx")
+        .replace("%r2", "%q2")
+        .replace("%r1", "%r2")
+        .replace("%q2", "%r1")
+    )
     return moved.replace("%xx", "%rd").replace("$L__BB0_", "$L__BB7_").replace(".entry", "\n\n.entry", 1)
 
 

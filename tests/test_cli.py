@@ -150,8 +150,8 @@ class TestBadInput:
         [
             (b"", "is empty"),
             (b" \n\t\n", "is empty"),
-            (b"\x7fELF\x02\x01\x01\x00", "is an ELF file"),
-            (b"PK\x03\x04rest", "is a zip archive or wheel"),
+            (b"\x7fELF\x02\x01\x01\x00", "holds no PTX"),
+            (b"PK\x03\x04rest", "is not a zip archive that can be read"),
             (b".version 8.0\n\x00\x01\x02 stuff", "is binary"),
             (CLEAN.encode() + b"// \xff\n", "is not UTF-8 text: byte 0xff"),
             (b"hello world\n", "expected"),

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "ptxlint"
 
 LAYERS = (
-    ("__init__", "source", "grammar", "graph", "demangle", "demo", "schema"),
+    ("__init__", "source", "containers", "grammar", "graph", "demangle", "demo", "schema"),
     ("ir",),
     ("isa", "launch", "printer"),
     ("parse", "cfg"),
@@ -25,7 +25,9 @@ LAYERS = (
     ("rule",),
     ("rules", "fault", "fingerprint"),
     ("registry", "result", "explanation"),
-    ("config", "excerpt", "lint", "inputs"),
+    ("config", "excerpt", "lint", "unreadable"),
+    ("binary", "compile"),
+    ("inputs",),
     ("cache", "report", "suppression", "testing"),
     ("baseline", "run"),
     ("api",),

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from ptxlint.result import Problem
+from ptxlint.containers import CONTAINERS
+from ptxlint.unreadable import UnreadableError
 
 STDIN = "-"
+INSIDE = "!"
+"""Stands between a file and what is inside it."""
+SOURCES = (".cu", ".cuh")
+"""What is compiled before it is linted."""
 SIZE_LIMIT = 64 << 20
 """Bytes of PTX that are read without being asked to; the largest module seen in the wild has 60 MB."""
 
 _MAGIC = {
-    b"\x7fELF": "an ELF file (object, library, executable or cubin)",
-    b"\x50\xed\x55\xba": "a fatbin",
-    b"PK\x03\x04": "a zip archive or wheel",
-    b"!<arch>\n": "a static archive",
     b"BC\xc0\xde": "LLVM bitcode",
     b"\x1f\x8b": "gzip data",
+    b"\xfd7zXZ": "xz data",
+    b"\x28\xb5\x2f\xfd": "zstd data",
 }
 
 
-class UnreadableError(Exception):
-    """An input that gives no text, and why."""
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One PTX module: what reports call it, and its text."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
+    name: str
+    text: str
 
 
 def expand(paths: Iterable[str]) -> Iterator[str]:
@@ -44,33 +47,52 @@ def expand(paths: Iterable[str]) -> Iterator[str]:
                 yield file
 
 
-def read(path: str, limit: int = SIZE_LIMIT) -> str:
-    """The text of the file, or of standard input for `-`. Raises UnreadableError."""
+def units(path: str, limit: int = SIZE_LIMIT, flags: Sequence[str] = (), stdin_name: str = "<stdin>") -> Iterator[Unit]:
+    """The PTX modules that an input holds: one for PTX text, any number for a library, one for what nvcc compiles.
+
+    `limit` is in bytes for each module; `flags` go to nvcc. Raises UnreadableError.
+    """
     try:
-        data = _bytes(path, limit)
+        if path == STDIN:
+            yield Unit(stdin_name, decode(_limited(sys.stdin.buffer.read(limit + 1), limit)))
+        elif _head(path).startswith(CONTAINERS):
+            yield from _extracted(path, limit)
+        elif path.endswith(SOURCES):
+            from ptxlint.compile import compiled
+
+            yield Unit(f"{path}{INSIDE}ptx", decode(_limited(compiled(path, flags), limit)))
+        else:
+            with open(path, "rb") as file:
+                yield Unit(path, decode(_limited(file.read(limit + 1), limit)))
     except OSError as error:
-        raise UnreadableError(Problem(_reason(error))) from error
-    if len(data) > limit:
-        raise UnreadableError(Problem(f"is larger than {limit >> 20} MiB; raise --max-size to read it"))
-    return decode(data)
+        raise UnreadableError(_reason(error)) from error
+
+
+def read(path: str, limit: int = SIZE_LIMIT) -> str:
+    """The text of an input that holds one module. Raises UnreadableError."""
+    found = list(units(path, limit))
+    if len(found) > 1:
+        names = ", ".join(unit.name for unit in found)
+        raise UnreadableError(f"holds {len(found)} modules ({names}); take them out with `ptxlint extract`")
+    return found[0].text
 
 
 def decode(data: bytes) -> str:
     """The text that the bytes hold. Raises UnreadableError when they hold none."""
     for magic, kind in _MAGIC.items():
         if data.startswith(magic):
-            raise UnreadableError(Problem(f"is {kind}, not PTX text"))
+            raise UnreadableError(f"is {kind}, not PTX text")
     text = data.rstrip(b"\0")
     if b"\0" in text:
-        raise UnreadableError(Problem("is binary, not PTX text"))
+        raise UnreadableError("is binary, not PTX text")
     if not text.strip():
-        raise UnreadableError(Problem("is empty"))
+        raise UnreadableError("is empty")
     try:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = text[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-        raise UnreadableError(Problem(f"is not UTF-8 text: byte 0x{text[error.start]:02x}", line, column)) from error
+        raise UnreadableError(f"is not UTF-8 text: byte 0x{text[error.start]:02x}", line, column) from error
 
 
 def _below(folder: str) -> list[str]:
@@ -81,15 +103,30 @@ def _below(folder: str) -> list[str]:
     return sorted(found) or [folder]
 
 
-def _bytes(path: str, limit: int) -> bytes:
-    if path == STDIN:
-        return sys.stdin.buffer.read(limit + 1)
+def _extracted(path: str, limit: int) -> Iterator[Unit]:
+    from ptxlint.binary import extract
+
+    count = 0
+    for module in extract(path):
+        count += 1
+        yield Unit(f"{path}{INSIDE}{module.name}", decode(_limited(module.data, limit)))
+    if not count:
+        raise UnreadableError("holds no PTX")
+
+
+def _head(path: str) -> bytes:
     if os.path.isdir(path):
-        raise UnreadableError(Problem("is a folder without any .ptx file"))
-    if not Path(path).is_file() and Path(path).exists():
-        raise UnreadableError(Problem("is not a regular file"))
+        raise UnreadableError("is a folder without any .ptx file")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise UnreadableError("is not a regular file")
     with open(path, "rb") as file:
-        return file.read(limit + 1)
+        return file.read(16)
+
+
+def _limited(data: bytes, limit: int) -> bytes:
+    if len(data) > limit:
+        raise UnreadableError(f"is larger than {limit >> 20} MiB; raise --max-size to read it")
+    return data
 
 
 def _reason(error: OSError) -> str:

@@ -13,6 +13,7 @@ from ptxlint.launch import Launch
 from ptxlint.lint import Options, lint_text
 from ptxlint.result import FileReport
 from ptxlint.suppression import suppressed
+from ptxlint.unreadable import UnreadableError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -25,12 +26,14 @@ WORTH_A_PROCESS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One input and all that linting it needs; it can be sent to another process."""
+    """One input and all that linting it needs; it can be sent to another process. `flags` are for nvcc."""
 
     path: str
     options: Options
     limit: int = inputs.SIZE_LIMIT
     is_cached: bool = False
+    flags: tuple[str, ...] = ()
+    stdin_name: str = "<stdin>"
 
 
 class Plan:
@@ -39,9 +42,18 @@ class Plan:
     Raises registry.UnknownSelectorError when the configuration names a rule that is not there.
     """
 
-    def __init__(self, config: Config, launch: Launch, limit: int = inputs.SIZE_LIMIT) -> None:
+    def __init__(
+        self,
+        config: Config,
+        launch: Launch,
+        limit: int = inputs.SIZE_LIMIT,
+        flags: tuple[str, ...] = (),
+        stdin_name: str = "<stdin>",
+    ) -> None:
         self.config = config
         self.limit = limit
+        self.flags = flags
+        self.stdin_name = stdin_name
         severities = {name: level for key, level in config.severity.items() for name in registry.expanded([key])}
         self.options = Options(
             registry.select(config.select, config.ignore, config.extend_select),
@@ -62,10 +74,11 @@ class Plan:
 
     def job(self, path: str) -> Job:
         """The job for one of the files."""
-        relative = self._relative(path)
+        relative = self._relative(self.stdin_name if path == inputs.STDIN else path)
         ignored = {name for spec, names in self._ignores if spec.match_file(relative) for name in names}
         rules = tuple(rule for rule in self.options.rules if rule.name not in ignored)
-        return Job(path, replace(self.options, rules=rules), self.limit, self.config.cache)
+        options = replace(self.options, rules=rules)
+        return Job(path, options, self.limit, self.config.cache, self.flags, self.stdin_name)
 
     def _is_excluded(self, path: str) -> bool:
         return self._excluded is not None and self._excluded.match_file(self._relative(path))
@@ -95,12 +108,16 @@ def reports(jobs: Sequence[Job], executor: Executor | None = None, processes: in
 
 def lint_input(job: Job) -> tuple[FileReport, ...]:
     """The reports on one input, whether or not it can be read: one for each PTX module in it."""
-    shown = "<stdin>" if job.path == inputs.STDIN else job.path
+    return tuple(_reports_on(job))
+
+
+def _reports_on(job: Job) -> Iterator[FileReport]:
     try:
-        text = inputs.read(job.path, job.limit)
-    except inputs.UnreadableError as error:
-        return (FileReport(shown, problem=error.problem),)
-    return (lint_module(text, shown, job.options, is_cached=job.is_cached),)
+        for unit in inputs.units(job.path, job.limit, job.flags, job.stdin_name):
+            yield lint_module(unit.text, unit.name, job.options, is_cached=job.is_cached)
+    except UnreadableError as error:
+        shown = job.stdin_name if job.path == inputs.STDIN else job.path
+        yield FileReport(shown, problem=error.problem)
 
 
 def lint_module(text: str, path: str, options: Options, *, is_cached: bool = False) -> FileReport:

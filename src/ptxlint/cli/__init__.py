@@ -50,8 +50,9 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """The exit status of the program on those arguments."""
+    arguments, flags = _split(arguments)
     try:
-        status = program.main(arguments, prog_name="ptxlint", standalone_mode=False)
+        status = program.main(arguments, prog_name="ptxlint", standalone_mode=False, obj=flags)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -73,6 +74,14 @@ def run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a user never sees a traceback
         return _failed(arguments, error)
     return status if isinstance(status, int) else 0
+
+
+def _split(arguments: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The arguments before `--`, which are ours, and those after it, which are for nvcc."""
+    if "--" not in arguments:
+        return arguments, ()
+    end = arguments.index("--")
+    return arguments[:end], tuple(arguments[end + 1 :])
 
 
 def _failed(arguments: list[str], error: Exception) -> int:

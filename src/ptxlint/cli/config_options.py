@@ -23,6 +23,7 @@ _OPTIONS = (
     click.option("--exclude", metavar="GLOBS", help="Not these files, when a folder is walked."),
     click.option("--config", "config_path", metavar="FILE", help="Configuration file, instead of the nearest."),
     click.option("--isolated", is_flag=True, help="Read no configuration file."),
+    click.option("--stdin-filename", metavar="FILE", default="<stdin>", help="What reports call standard input."),
     click.option("--no-cache", is_flag=True, help="Neither use nor keep results of other runs."),
     click.option(
         "--max-size",
@@ -62,7 +63,8 @@ def configured(settings: dict[str, Any]) -> tuple[Config, Plan]:
         cache=found.cache and not settings["no_cache"],
         jobs=found.jobs if settings.get("jobs") is None else settings["jobs"],
     )
-    return merged, Plan(merged, launch_of(settings), settings["max_size"] << 20)
+    flags = click.get_current_context().obj or ()
+    return merged, Plan(merged, launch_of(settings), settings["max_size"] << 20, flags, settings["stdin_filename"])
 
 
 def _file(settings: dict[str, Any]) -> Config:

@@ -14,6 +14,7 @@ from ptxlint.cli.unusable import UnusableError
 from ptxlint.ir import Module
 from ptxlint.launch import stated
 from ptxlint.source import PtxSyntaxError
+from ptxlint.unreadable import UnreadableError
 
 if TYPE_CHECKING:
     from ptxlint.facts import Facts
@@ -47,7 +48,7 @@ def module_in(file: str) -> Module:
 
     try:
         return parse(inputs.read(file))
-    except inputs.UnreadableError as error:
+    except UnreadableError as error:
         raise UnusableError(f"{file} {error.problem.message}") from error
     except PtxSyntaxError as error:
         raise UnusableError(f"{file}:{error.span}: {error.message}") from error

@@ -36,7 +36,10 @@ _RANKS = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 @click.option("--debug", is_flag=True, help="Print the tracebacks of internal errors.")
 @launch_options
 def command(paths: tuple[str, ...], **settings: Any) -> int:
-    """Lint PTX files, folders of them, or standard input (-); without PATH, the working folder.
+    """Lint PTX: files, folders of them, or standard input (-); without PATH, the working folder.
+
+    Objects, libraries, executables, fatbins, static archives and wheels are searched for the PTX in them. CUDA C++ is
+    compiled with nvcc first, with the flags that stand after --: `ptxlint check kernel.cu -- -arch=sm_90a`.
 
     Exit status: 0 clean, 1 findings, 2 usage or unreadable input, 3 internal error.
     """
