@@ -22,14 +22,15 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One module to build."""
+    """One module to build, or a group of modules."""
 
     name: str
-    """Name of the file, without its suffix."""
+    """Name of the file without its suffix; a group's files are called ``NAME__MODULE.ptx``."""
     arch: str
     """Architecture it is compiled for, such as ``sm_90a``."""
-    make: Callable[[], str]
-    """Returns the PTX. Runs in its own process, in an empty current folder; what it raises is the reason of failure."""
+    make: Callable[[], str | dict[str, str]]
+    """Returns the PTX, or several modules by name. Runs in its own process, in an empty current folder; what it raises
+    is the reason of failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +41,23 @@ class _Job:
     deadline: float
 
 
-def produce(recipes: Sequence[Recipe], package: str, time_limit: float = 300.0) -> int:
+def produce(recipes: Sequence[Recipe], package: str, time_limit: float = 300.0, version: str | None = None) -> int:
     """Build the recipes that the command line's folder lacks; ``package`` is the distribution that they come from.
 
-    Returns the exit status: 0 unless the folder holds nothing at the end. ``time_limit`` is seconds per recipe.
+    Returns the exit status: 0 unless the folder holds nothing at the end. ``time_limit`` is seconds per recipe;
+    ``version`` stands in for the distribution's where ``package`` is not one.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    _build([each for each in recipes if not _target(options.out, each).exists()], options.out, options.jobs, time_limit)
-    built = [each for each in recipes if _target(options.out, each).exists()]
-    version = metadata.version(package)
-    write_manifest(options.out, [(each.name, each.arch) for each in built], package, version)
-    print(f"{package} {version}: {len(built)} of {len(recipes)} modules", flush=True)
+    _build([each for each in recipes if not _built(options.out, each)], options.out, options.jobs, time_limit)
+    built = [(path.stem, each.arch) for each in recipes for path in _built(options.out, each)]
+    version = version or metadata.version(package)
+    write_manifest(options.out, built, package, version)
+    missing = sum(1 for each in recipes if not _built(options.out, each))
+    print(f"{package} {version}: {len(built)} modules, {missing} of {len(recipes)} recipes failed", flush=True)
     return 0 if built else 1
 
 
@@ -71,8 +74,9 @@ def write_whole(path: Path, text: str) -> None:
     unfinished.replace(path)
 
 
-def _target(out: Path, recipe: Recipe) -> Path:
-    return out / f"{recipe.name}.ptx"
+def _built(out: Path, recipe: Recipe) -> list[Path]:
+    single = out / f"{recipe.name}.ptx"
+    return [single] if single.exists() else sorted(out.glob(f"{recipe.name}__*.ptx"))
 
 
 def _build(recipes: list[Recipe], out: Path, jobs: int, time_limit: float) -> None:
@@ -101,12 +105,16 @@ def _child(recipe: Recipe, out: Path, scratch: Path) -> None:
     os.chdir(empty)
     tempfile.tempdir = str(scratch)
     try:
-        text = recipe.make()
+        made = recipe.make()
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - the compilers of others raise anything
         (scratch / "traceback").write_text(traceback.format_exc(), encoding="utf-8")
         (scratch / "reason").write_text(f"{type(problem).__name__}: {_gist(str(problem))}", encoding="utf-8")
         return
-    write_whole(_target(out, recipe), text)
+    if isinstance(made, str):
+        write_whole(out / f"{recipe.name}.ptx", made)
+    else:
+        for part, text in made.items():
+            write_whole(out / f"{recipe.name}__{part}.ptx", text)
 
 
 def _gist(message: str) -> str:
@@ -122,8 +130,8 @@ def _finish(job: _Job, out: Path) -> bool:
     if job.process.is_alive():
         job.process.kill()
     job.process.join()
-    if _target(out, job.recipe).exists():
-        print(f"built   {job.recipe.name}", flush=True)
+    if built := _built(out, job.recipe):
+        print("\n".join(f"built   {path.stem}" for path in built), flush=True)
     else:
         print(f"failed  {job.recipe.name}: {_reason(job, late)}", flush=True)
         _keep_traceback(job, out)
