@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from ptxlint import cfg, isa
 from ptxlint.analyses.groups import handles_groups
-from ptxlint.analyses.hazards import Hazard, Hazards
+from ptxlint.analyses.hazards import Cause, Consequence, Hazard, Hazards
+from ptxlint.analyses.naming import object_name
 from ptxlint.analyses.threads import Threads
 from ptxlint.analyses.values import Values
 from ptxlint.cfg import Cfg
 from ptxlint.dataflow import Analysis, Solution, solve
 from ptxlint.execution.engine import Execution, execute
 from ptxlint.ir import Function, Instruction, Module, Variable
-from ptxlint.isa.row import Flow
+from ptxlint.isa.row import Flow, Tracking
 from ptxlint.launch import Launch
+from ptxlint.source import Span
+
+__all__ = ["Cause", "Consequence", "Facts", "Hazard"]
 
 State = TypeVar("State")
 
@@ -75,6 +80,23 @@ class Facts:
         while grown := {name for name, callees in callers.items() if callees & found} - found:
             found |= grown
         return frozenset(found)
+
+    def object_name(self, index: int, role: str) -> str:
+        """What a message calls the object that an operand of an instruction addresses."""
+        return object_name(self, index, role)
+
+    def is_load(self, copy: int) -> bool:
+        """Whether a group-tracked copy brings bytes into shared memory (cp.async) or takes them out (bulk)."""
+        row = isa.row(self.cfg.body[copy])
+        return row is not None and row.opens is Tracking.CP_ASYNC
+
+    def span(self, index: int) -> Span:
+        """Where the instruction with that index stands."""
+        return self.cfg.body[index].span
+
+    def text(self, index: int) -> str:
+        """The instruction with that index, without its guard."""
+        return str(replace(self.cfg.body[index], guard=None)).rstrip(";")
 
     def solve(self, analysis: type[Analysis[State]]) -> Solution[State]:
         """The states of an analysis at every point; the class is instantiated with these facts."""

@@ -51,8 +51,7 @@ _INDIRECT = (Consequence.EXIT, Consequence.UNKNOWN)
 class Hazard:
     """One copy in danger. Indices into the body: `at` is where it goes wrong, `wait` and `commit` those involved.
 
-    laps: how many laps of a loop after the copy was issued, 0 for the same lap. is_guessed: it takes more threads than
-    the PTX promises.
+    laps: how many laps of a loop after the copy was issued, 0 for the same lap.
     """
 
     cause: Cause
@@ -62,7 +61,6 @@ class Hazard:
     wait: int | None = None
     commit: int | None = None
     laps: int = 0
-    is_guessed: bool = False
 
 
 class Hazards:
@@ -161,13 +159,12 @@ class Hazards:
 
     def _explain(self, batch: Pending, issuers: Crowd, copy: int, at: int, consequence: Consequence) -> Hazard:
         laps = max((count for _, count in batch.laps), default=0)
-        is_guessed = self._facts.threads.is_guessed
         if batch.status is Status.LANDED:
             assert batch.landed is not None
             waiters = self._here(batch.landed)
             issues = self._here(copy)
             cause = Cause.FOREIGN_WAIT if waiters.threads & ~issues.threads else Cause.NO_BARRIER
-            return Hazard(cause, consequence, copy, at, batch.landed, batch.commit, laps, is_guessed)
+            return Hazard(cause, consequence, copy, at, batch.landed, batch.commit, laps)
         cause, wait = self._reason(batch, issuers, copy, at)
         return Hazard(cause, consequence, copy, at, wait, batch.commit, laps)
 

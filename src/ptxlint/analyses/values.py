@@ -7,8 +7,8 @@ Entry:    a register that nothing has written is an unknown leaf with place -1
 Transfer: `interpretation.interpret`; a guarded write chooses between the new and the old value by its guard
 
 A join becomes a choice by the predicates of the branches that lead to it. Only the heads of loops, and joins of paths
-with loops or jump tables between them, stay merges. A leaf that stands for an instruction's result or for a merge changes
-its meaning when control passes that place again: `Values.stales_at` says which places those are.
+with loops or jump tables between them, stay merges. A leaf that stands for an instruction's result or for a merge
+changes its meaning when control passes that place again: `Values.stales_at` says which places those are.
 """
 
 from __future__ import annotations
