@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NoReturn, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
 
 from ptxlint import ir
 from ptxlint.ir import Guard, Immediate, Instruction, Note, Operand, Register, Symbol, Variable
@@ -42,8 +42,18 @@ from ptxlint.source import PtxSyntaxError, Span
 _SINK = ir.Sink()
 
 
-Entry: TypeAlias = Statement | tuple[Form, Sequence[str], int, int, int]
-"""A statement of a body; an operation may also be its form, the words, the index of its first word, line, column."""
+class Pending(NamedTuple):
+    """An operation still to be read from its statement's words, of which `base` is the first."""
+
+    form: Form
+    words: Sequence[str]
+    base: int
+    line: int
+    column: int
+
+
+Entry: TypeAlias = Statement | Pending
+"""A statement of a body."""
 
 
 class Opcodes(dict[str, tuple[str, tuple[str, ...]]]):
@@ -102,11 +112,11 @@ class Body:
         names, opcodes, append, mark = self.names, self._opcodes, self._instructions.append, self._locs.mark
         loc = self._locs.current()
         for entry in entries:
-            if not isinstance(entry, tuple):
-                if isinstance(entry, LocMark):
-                    loc = mark(entry)
-                else:
-                    self._statement(entry)
+            if isinstance(entry, LocMark):
+                loc = mark(entry)
+                continue
+            if not isinstance(entry, Pending):
+                self._statement(entry)
                 continue
             form, words, base, line, column = entry
             try:
@@ -185,10 +195,10 @@ class Body:
         for declarator in declaration.declarators:
             name = str(declarator.name)
             try:
-                if declarator.count is None:
+                if declarator.members is None:
                     self.registers.append((self.names.declare_register(name, type_), type_, None))
                 else:
-                    count = integer(declarator.count)
+                    count = integer(declarator.members)
                     self.registers.append((self.names.declare_family(name, type_, count), type_, count))
             except RedeclaredError:
                 _fail(declarator.name.span, f"'{name}' is declared twice in this scope")

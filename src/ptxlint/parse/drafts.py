@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from ptxlint.ir import Address, Guard, Instruction, Operand, Register
-from ptxlint.parse.nodes import LocMark
 from ptxlint.source import Loc, Span
 
 
@@ -58,26 +57,6 @@ class _AddressDraft:
         self.rest = rest
 
 
-class _LocMarkDraft:
-    __slots__ = LocMark.__slots__
-
-    def __init__(
-        self,
-        line: int,
-        column: int,
-        position: tuple[str, str, str],
-        function: str | None,
-        offset: str | None,
-        inlined_at: tuple[str, str, str] | None,
-    ) -> None:
-        self.line = line
-        self.column = column
-        self.position = position
-        self.function = function
-        self.offset = offset
-        self.inlined_at = inlined_at
-
-
 def instruction(
     opcode: str,
     modifiers: tuple[str, ...],
@@ -106,18 +85,4 @@ def register(name: str, type_: str) -> Register:
     """A register of that unique name."""
     draft: Any = _RegisterDraft(name, type_)
     draft.__class__ = Register
-    return draft  # type: ignore[no-any-return]
-
-
-def loc_mark(
-    line: int,
-    column: int,
-    position: tuple[str, str, str],
-    function: str | None,
-    offset: str | None,
-    inlined_at: tuple[str, str, str] | None,
-) -> LocMark:
-    """A `.loc` that stands at that line and column."""
-    draft: Any = _LocMarkDraft(line, column, position, function, offset, inlined_at)
-    draft.__class__ = LocMark
     return draft  # type: ignore[no-any-return]

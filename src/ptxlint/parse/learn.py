@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, is_dataclass
 from itertools import accumulate
 from types import CodeType
 
@@ -125,13 +124,11 @@ class _Learner:
     def _code(self, value: object) -> str:
         if isinstance(value, Word):
             return self._word(value)
-        if isinstance(value, tuple):
-            return _tuple(map(self._code, value))
         if isinstance(value, LocMark):
             return self._loc(value)
-        if is_dataclass(value):
-            arguments = ",".join(self._code(getattr(value, item.name)) for item in fields(value))
-            return f"{type(value).__name__}({arguments})"
+        if isinstance(value, tuple):
+            items = _tuple(map(self._code, value))
+            return items if type(value) is tuple else f"{type(value).__name__}(*{items})"
         if value is None or isinstance(value, str | int):
             return repr(value)
         raise OpaqueError
@@ -142,7 +139,8 @@ class _Learner:
         function = self._token(mark.function) if mark.function is not None else "None"
         offset = self._token(mark.offset) if mark.offset is not None else "None"
         inlined_at = _tuple(map(self._token, mark.inlined_at)) if mark.inlined_at is not None else "None"
-        return f"_loc_mark(l+{mark.line - 1},{self._column(start)},{position},{function},{offset},{inlined_at})"
+        place = f"l+{mark.line - 1},{self._column(start)}"
+        return f"_tuple(LocMark,({place},{position},{function},{offset},{inlined_at}))"
 
     def _word(self, word: Word) -> str:
         index = self._index(word)

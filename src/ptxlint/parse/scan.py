@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ptxlint.ir import Module
+from ptxlint.parse.body import Pending
 from ptxlint.parse.build import ModuleBuilder
 from ptxlint.parse.shapes import BLANK, WORDS, Form, IrregularError, Shape, interleave, opaque, revive
 from ptxlint.source import PtxSyntaxError, Span
@@ -64,8 +65,7 @@ def _span(text: str, offset: int) -> Span:
     return Span(before.count("\n") + 1, offset - before.rfind("\n"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
+class _Chunk(NamedTuple):
     """A statement with its words and place; `column` counts the letters before it on its line."""
 
     blanked: str
@@ -80,10 +80,10 @@ class _Chunk:
         inside = self.words[self.base : self.base + shape.blanks]
         return interleave(self.blanked.split(BLANK), inside) + self.end
 
-    def entry(self, form: Form) -> tuple[Form, list[str], int, int, int]:
+    def entry(self, form: Form) -> Pending:
         """Its operation, as bodies take it."""
         column = form.place(self.words, self.base, self.column) if form.place is not None else form.column
-        return form, self.words, self.base, self.line + form.line, column
+        return Pending(form, self.words, self.base, self.line + form.line, column)
 
 
 class _Scanner:
@@ -101,7 +101,7 @@ class _Scanner:
         words = parts[1::2]
         chunks = BLANK.join(parts[0::2]).split(";")
         del parts
-        known = _shapes.get
+        known, pending = _shapes.get, tuple.__new__
         entries = self._builder.entries
         base, line = 0, self._line
         measured, measured_base = 0, 0
@@ -113,7 +113,7 @@ class _Scanner:
             if shape.form is not None and shape.is_plain and entries is not None:
                 if shape.prefix is not None:
                     entries += shape.prefix(words, base, line, 0)
-                entries.append((shape.form, words, base, line + shape.form.line, shape.form.column))
+                entries.append(pending(Pending, (shape.form, words, base, line + shape.form.line, shape.form.column)))
                 line += shape.newlines
             elif index < last or blanked.strip():
                 if shape.needs_column:
@@ -145,7 +145,7 @@ class _Scanner:
                     builder.take(statement)
                 if shape.form is not None:
                     entry = chunk.entry(shape.form)
-                    builder.add(entry, Span(entry[3], entry[4]))
+                    builder.add(entry, Span(entry.line, entry.column))
                 return shape.newlines
         return self._ask_grammar(chunk.text(shape), chunk)
 

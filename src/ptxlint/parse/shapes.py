@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ptxlint import ir
 from ptxlint.ir import Element, Immediate, Operand, Register, Symbol
 from ptxlint.parse import nodes
-from ptxlint.parse.drafts import address, loc_mark
+from ptxlint.parse.drafts import address
 from ptxlint.parse.nodes import Statement
 from ptxlint.parse.scopes import NAME, NUMBER, Names
 
@@ -43,8 +43,7 @@ class IrregularError(Exception):
     """Words that do not fit what the grammar saw in this shape: it has to look at the text itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(NamedTuple):
     """A shape as it is stored: counts, literal text and code objects.
 
     `form` holds opcode index or text, guard index (-1 without), whether it is negated, detached modifiers, the code of
@@ -201,7 +200,7 @@ _NAMESPACE: dict[str, Any] = {
     **{name: getattr(nodes, name) for name in dir(nodes) if name[0].isupper()},
     **{f"_{kind}": _Checked(pattern) for kind, pattern in KINDS.items()},
     "_address": address,
-    "_loc_mark": loc_mark,
+    "_tuple": tuple.__new__,
     "_vector": ir.Vector,
     "_arguments": ir.Arguments,
     "_sink": ir.Sink(),
