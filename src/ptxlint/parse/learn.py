@@ -22,7 +22,7 @@ from ptxlint.parse.nodes import (
     Unary,
     Word,
 )
-from ptxlint.parse.shapes import BLANK, KINDS, Recipe, interleave
+from ptxlint.parse.shapes import BLANK, KINDS, LONG, Recipe, interleave
 
 
 class OpaqueError(Exception):
@@ -45,8 +45,7 @@ class _Learner:
         self._blanked = blanked
         self._words = words
         self._text = interleave(blanked.split(BLANK), words)
-        if self._text.count("\n") != blanked.count("\n"):
-            raise OpaqueError
+        self._long = tuple(index for index, word in enumerate(words) if word[0] in LONG)
         lengths = [len(piece) for piece in blanked.split(BLANK)]
         gaps = accumulate(length + len(word) for length, word in zip(lengths, ["", *words], strict=True))
         self._starts = {start: index for index, start in enumerate(gaps) if index < len(words)}
@@ -56,6 +55,8 @@ class _Learner:
 
     def recipe(self, statements: Sequence[Statement]) -> Recipe:
         """The recipe, once every blanked word is accounted for."""
+        if not statements:
+            raise OpaqueError
         *before, last = statements
         prefix: Sequence[Statement] = before if isinstance(last, Operation) else statements
         code = _compiled("t, i, l, c", self._code(tuple(prefix))) if prefix else None
@@ -63,14 +64,14 @@ class _Learner:
         if len(self._read) != len(self._words):
             raise OpaqueError
         is_marked = all(isinstance(statement, LocMark) for statement in prefix)
-        return Recipe(code, form, self._needs_column, is_marked)
+        return Recipe(code, form, self._needs_column, is_marked, self._long)
 
     def _form(
         self, operation: Operation
     ) -> tuple[int | str, int, bool, tuple[str, ...], CodeType, int, int, CodeType | None, int, int]:
         opcode = self._index(operation.opcode)
         guard = self._index(operation.guard) if operation.guard is not None else -1
-        if guard is None:
+        if guard is None or self._long:
             raise OpaqueError
         operands = _compiled("v, t, i", _tuple(map(self._operand, operation.operands)))
         start = operation.start
@@ -111,10 +112,22 @@ class _Learner:
     def _place(self, word: Word) -> tuple[int, list[int], bool]:
         """Column without the blanked words before it on its line, those words, whether it stands on the first line."""
         line = self._lines[word.line - 1]
-        before = [index for start, index in self._starts.items() if line <= start < self._offset(word)]
+        before = [
+            index
+            for start, index in self._starts.items()
+            if line <= start + len(self._words[index]) and start < self._offset(word)
+        ]
         is_first_line = word.line == 1
         self._needs_column = self._needs_column or is_first_line
+        if any(index in self._long for index in before):
+            raise OpaqueError
         return word.column - sum(len(self._words[index]) for index in before), before, is_first_line
+
+    def _line(self, word: Word) -> str:
+        """Its line; long words before it push it down."""
+        before = [index for start, index in self._starts.items() if index in self._long and start < self._offset(word)]
+        newlines = sum(self._words[index].count("\n") for index in before)
+        return "+".join([f"l+{word.line - 1 - newlines}", *(f't[i+{index}].count("\\n")' for index in before)])
 
     def _column(self, word: Word) -> str:
         column, before, is_first_line = self._place(word)
@@ -139,7 +152,7 @@ class _Learner:
         function = self._token(mark.function) if mark.function is not None else "None"
         offset = self._token(mark.offset) if mark.offset is not None else "None"
         inlined_at = _tuple(map(self._token, mark.inlined_at)) if mark.inlined_at is not None else "None"
-        place = f"l+{mark.line - 1},{self._column(start)}"
+        place = f"{self._line(start)},{self._column(start)}"
         return f"_tuple(LocMark,({place},{position},{function},{offset},{inlined_at}))"
 
     def _word(self, word: Word) -> str:
@@ -151,7 +164,7 @@ class _Learner:
             if kind is None:
                 raise OpaqueError
             text = f"_{kind}[t[i+{index}]]"
-        return f"Word({text},l+{word.line - 1},{self._column(word)})"
+        return f"Word({text},{self._line(word)},{self._column(word)})"
 
     def _operand(self, expression: Expression) -> str:
         match expression:

@@ -10,14 +10,17 @@ from typing import NamedTuple
 from ptxlint.ir import Module
 from ptxlint.parse.body import Pending
 from ptxlint.parse.build import ModuleBuilder
-from ptxlint.parse.shapes import BLANK, WORDS, Form, IrregularError, Shape, interleave, opaque, revive
+from ptxlint.parse.shapes import BLANK, WORDS, Form, IrregularError, Shape, interleave, opaque
+from ptxlint.parse.store import ShapeStore
 from ptxlint.source import PtxSyntaxError, Span
 
 _BLOCK = 1 << 18
 _LONGEST_SHAPE = 4000
-_MOST_SHAPES = 20_000
 
-_shapes: dict[str, Shape] = {}
+_UNFINISHED = "\1"
+"""Follows the last shape of a file, whose statements end without `;`."""
+
+_shapes = ShapeStore()
 
 
 def scan(text: str) -> Module:
@@ -28,7 +31,9 @@ def scan(text: str) -> Module:
     with _collector_paused():
         for block in _blocks(text):
             scanner.read(block)
-        return scanner.finish(text)
+        module = scanner.finish(text)
+    _shapes.settle()
+    return module
 
 
 @contextmanager
@@ -107,9 +112,9 @@ class _Scanner:
         measured, measured_base = 0, 0
         last = len(chunks) - 1
         for index, blanked in enumerate(chunks):
-            shape = known(blanked)
+            shape = known(blanked) if index < last else known(blanked + _UNFINISHED)
             if shape is None:
-                shape = _learned(blanked, words[base : base + blanked.count(BLANK)], index == last)
+                shape = _learned(blanked, words[base : base + blanked.count(BLANK)], ";" if index < last else "")
             if shape.form is not None and shape.is_plain and entries is not None:
                 if shape.prefix is not None:
                     entries += shape.prefix(words, base, line, 0)
@@ -146,7 +151,7 @@ class _Scanner:
                 if shape.form is not None:
                     entry = chunk.entry(shape.form)
                     builder.add(entry, Span(entry.line, entry.column))
-                return shape.newlines
+                return shape.lines(chunk.words, chunk.base)
         return self._ask_grammar(chunk.text(shape), chunk)
 
     def _ask_grammar(self, text: str, chunk: _Chunk) -> int:
@@ -170,23 +175,18 @@ class _Scanner:
         return newlines
 
 
-def _learned(blanked: str, words: list[str], is_last: bool) -> Shape:
-    """A shape not met before, kept unless it is the file's last words or too long to be met again."""
-    if is_last or len(blanked) > _LONGEST_SHAPE:
+def _learned(blanked: str, words: list[str], end: str) -> Shape:
+    """A shape not met before, kept unless it is too long to be met again."""
+    if len(blanked) > _LONGEST_SHAPE:
         return opaque(blanked)
     from ptxlint.parse.learn import learn
     from ptxlint.parse.syntax import read_fragment
 
     try:
-        statements = read_fragment(interleave(blanked.split(BLANK), words) + ";")
+        statements = read_fragment(interleave(blanked.split(BLANK), words) + end)
     except PtxSyntaxError:
         return opaque(blanked)
-    recipe = learn(blanked, words, statements)
-    shape = revive(blanked, recipe) if recipe is not None else opaque(blanked)
-    if len(_shapes) >= _MOST_SHAPES:
-        _shapes.clear()
-    _shapes[blanked] = shape
-    return shape
+    return _shapes.add(blanked if end else blanked + _UNFINISHED, learn(blanked, words, statements))
 
 
 def _column_after(chunks: list[str], words: list[str], column: int) -> int:

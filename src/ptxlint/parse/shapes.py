@@ -23,13 +23,14 @@ BLANK = "\0"
 """Stands for a word in a shape; no PTX text holds it."""
 
 WORDS = re.compile(
-    r"""([%\w$"=](?:"""
+    r"""([%\w$"={](?:"""
     r"""(?<=[%\w$])(?<![.\w$:].)(?!(?<=c)all[\s.(]|(?<=f)unction_name|(?<=i)nlined_at|(?<=_)[^\w$])"""
     r"""[\w$.]*(?:::[\w$.]+)*"""
-    r"""|(?<=")[^"\n]*"|(?<=[^=<>!]=)(?!=)[^;"]+))""",
+    r"""|(?<=")[^"\n]*"|(?<=[^=<>!]=)(?!=)[^;"]+"""
+    r"""|(?<=\{)(?=\s*(?:\.b\d|[\w$.]+\s*:))[^{};]*\}))""",
     re.ASCII,
 )
-"""What is blanked: strings, initializers, and the names and numbers that are not part of a directive.
+"""What is blanked: strings, initializers, section data, and the names and numbers outside of directives.
 
 The first letter is matched before it is looked back upon: a set of first letters is what `re` searches for fastest.
 """
@@ -48,13 +49,15 @@ class Recipe(NamedTuple):
 
     `form` holds opcode index or text, guard index (-1 without), whether it is negated, detached modifiers, the code of
     the operands, line and column of its start, the code of the column where it varies, the index of its first word and
-    where in the shape it begins. `is_marked` says that all before it is `.loc`.
+    where in the shape it begins. `is_marked` says that all before it is `.loc`; `long` are the
+    words that may run over lines.
     """
 
     prefix: CodeType | None
     form: tuple[int | str, int, bool, tuple[str, ...], CodeType, int, int, CodeType | None, int, int] | None
     needs_column: bool
     is_marked: bool
+    long: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,11 @@ class Shape:
     form: Form | None = None
     needs_column: bool = False
     is_plain: bool = False
+    long: tuple[int, ...] = ()
+
+    def lines(self, words: Sequence[str], base: int) -> int:
+        """How many line ends a statement of this shape holds."""
+        return self.newlines + sum(words[base + index].count("\n") for index in self.long)
 
 
 def interleave(pieces: Sequence[str], words: Sequence[str]) -> str:
@@ -130,7 +138,7 @@ def revive(blanked: str, recipe: Recipe) -> Shape:
             pieces=tuple(blanked[begin:].split(BLANK)),
         )
     is_plain = recipe.is_marked and not recipe.needs_column and form is not None and form.column > 0
-    return Shape(shape.blanks, shape.newlines, prefix, form, recipe.needs_column, is_plain)
+    return Shape(shape.blanks, shape.newlines, prefix, form, recipe.needs_column, is_plain, recipe.long)
 
 
 def _evaluate(code: CodeType) -> Any:
@@ -192,9 +200,13 @@ KINDS = {
     "w": NAME,
     "n": NUMBER,
     "s": re.compile(r'"[^"\n]*"'),
-    "i": re.compile(r"=[^\n]*"),
+    "i": re.compile(r"=[^;]*"),
+    "d": re.compile(r"\{[^;]*"),
 }
-"""The kinds of words in statements other than operations: names, numbers, strings, initializers on one line."""
+"""The kinds of words in statements other than operations: names, numbers, strings, initializers, section data."""
+
+LONG = "=", "{"
+"""How the words begin that may run over lines."""
 
 _NAMESPACE: dict[str, Any] = {
     **{name: getattr(nodes, name) for name in dir(nodes) if name[0].isupper()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from importlib.resources import files
@@ -9,6 +10,7 @@ from typing import Any, NoReturn
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken, v_args
 
+from ptxlint.parse import store
 from ptxlint.parse.constants import NotConstantError, fold
 from ptxlint.parse.nodes import (
     Bar,
@@ -90,6 +92,14 @@ def read_fragment(text: str, line: int = 1, column: int = 1) -> list[Statement]:
 
 @cache
 def _lark() -> Lark:
+    path = os.path.join(store.folder(), f"grammar-{store.version()}")
+    if not os.path.exists(path):
+        store.write(path, _build)
+    return _build(path if os.path.exists(path) else False)
+
+
+def _build(tables: str | bool) -> Lark:
+    """The parser, its tables read from that file or written to it."""
     return Lark(
         files("ptxlint.grammar").joinpath("ptx.lark").read_text("ascii"),
         parser="lalr",
@@ -98,6 +108,7 @@ def _lark() -> Lark:
         maybe_placeholders=True,
         propagate_positions=False,
         transformer=_Nodes(),
+        cache=tables,
     )
 
 
