@@ -57,8 +57,8 @@ class TestCheck:
     def test_findings(self, run: Run) -> None:
         status, out, _ = run("check", DEMO)
         assert status == 1
-        assert "tile_store.cu:13:5 in" in out
-        assert "inlined at tile_store.cu:29:13" in out
+        assert "--> tile_store.cu:24:13\n24 |             tile[i] = " in out
+        assert "= tile_store.cu:29 > tile_store.cu:13: " in out
         assert "in kernel double_tiles" in out
         assert "\x1b" not in out
 
@@ -278,8 +278,14 @@ class TestJson:
                 "fingerprint",
             ]
         )
-        assert finding["source"]["file"] == "tile_store.cu"
-        assert finding["source"]["inlined_at"][0]["line"] == 29
+        assert finding["source"] == {
+            "file": "tile_store.cu",
+            "line": 24,
+            "column": 13,
+            "function": None,
+            "inlined_at": [],
+        }
+        assert finding["related"][0]["source"]["inlined_at"][0]["line"] == 29
 
 
 def checked(run: Run, *arguments: str | Path) -> dict[str, Any]:

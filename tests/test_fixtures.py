@@ -44,7 +44,7 @@ def test_clean_ptx(path: Path) -> None:
     assert not difference, difference
 
 
-@pytest.mark.parametrize(("fixture", "variant"), _variants())
+@pytest.mark.parametrize(("fixture", "variant"), list(_variants()))
 def test_kernel_variant(fixture: Fixture, variant: Variant) -> None:
     """A marker is met by any source frame of a finding; of one rule's markers, any one is enough."""
     findings = _findings(fixture, variant)

@@ -119,7 +119,7 @@ class TestCuda:
     def test_it_is_compiled_with_line_numbers(self, capfd: pytest.CaptureFixture[str]) -> None:
         shutil.copy(SOURCE, "k.cu")
         assert cli.run(["check", "--format", "concise", "k.cu", "--", "-arch=sm_90a"]) == 1
-        assert "/k.cu:13:5]" in capfd.readouterr().out
+        assert "/k.cu:24:13]" in capfd.readouterr().out
 
     def test_the_flags_arrive(self, capfd: pytest.CaptureFixture[str]) -> None:
         shutil.copy(SOURCE, "k.cu")

@@ -21,7 +21,7 @@ def _examples() -> Iterator[object]:
                 yield pytest.param(rule, kind, module_of(snippet), id=f"{rule.name}/{kind}-{number}")
 
 
-@pytest.mark.parametrize(("rule", "kind", "text"), _examples())
+@pytest.mark.parametrize(("rule", "kind", "text"), list(_examples()))
 def test_finds_exactly_what_is_marked(rule: type[Rule], kind: str, text: str) -> None:
     expected = {mark for mark in marked(text) if mark[1] == rule.name}
     assert bool(expected) == (kind == "bad"), f"{kind} example with {len(expected)} markers"
@@ -30,7 +30,7 @@ def test_finds_exactly_what_is_marked(rule: type[Rule], kind: str, text: str) ->
 
 
 @pytest.mark.skipif(not shutil.which("ptxas"), reason="ptxas is not installed")
-@pytest.mark.parametrize(("rule", "kind", "text"), _examples())
+@pytest.mark.parametrize(("rule", "kind", "text"), list(_examples()))
 def test_ptxas_accepts_it(rule: type[Rule], kind: str, text: str, tmp_path: Path) -> None:  # noqa: ARG001
     target = text.partition(".target ")[2].split()[0].rstrip(",")
     file = tmp_path / "example.ptx"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from ptxlint import isa
 from ptxlint.demangle import demangled
@@ -53,12 +54,26 @@ class Options:
         return tuple(rule for rule in self.rules if rule.name not in ignored)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Kernel:
     path: str
     module: Module
     function: Function
     lines: Sequence[str]
+
+    @cached_property
+    def at(self) -> Mapping[Span, Instruction]:
+        """The instruction that begins at a place."""
+        return {instruction.span: instruction for instruction in self.function.body or ()}
+
+    def source(self, span: Span) -> SourceLocation | None:
+        """The user's source line of the instruction there."""
+        instruction = self.at.get(span)
+        return _source(self.module, instruction.loc if instruction else None)
+
+    def place(self, span: Span, message: str, agent: str = "") -> Place:
+        """The place as it is reported."""
+        return Place(span.line, message, agent, self.source(span))
 
 
 def lint_text(text: str, path: str, options: Options) -> FileReport:
@@ -123,11 +138,10 @@ def _stamped(
     kernel: _Kernel, found: list[tuple[type[Rule], Finding]], severities: Mapping[str, Severity]
 ) -> tuple[Diagnosis, ...]:
     """The findings in the order of their lines, each once."""
-    at = {instruction.span: instruction for instruction in kernel.function.body or ()}
     fingerprints = Fingerprints(kernel.function.name)
     ordered = sorted(found, key=lambda pair: (pair[1].span, pair[0].code, pair[1].message))
     return tuple(
-        _diagnosis(kernel, finding, at.get(finding.span), fingerprints, rule, severities.get(rule.name))
+        _diagnosis(kernel, finding, fingerprints, rule, severities.get(rule.name))
         for rule, finding in dict.fromkeys(ordered)
     )
 
@@ -135,11 +149,11 @@ def _stamped(
 def _diagnosis(
     kernel: _Kernel,
     finding: Finding,
-    instruction: Instruction | None,
     fingerprints: Fingerprints,
     rule: type[Rule],
     severity: Severity | None,
 ) -> Diagnosis:
+    instruction = kernel.at.get(finding.span)
     return Diagnosis(
         rule=rule.name,
         code=rule.code,
@@ -148,9 +162,9 @@ def _diagnosis(
         kernel=kernel.function.name,
         line=finding.span.line,
         column=finding.span.column,
-        source=_source(kernel.module, instruction.loc if instruction else None),
-        related=tuple(Place(related.span.line, related.message) for related in finding.related),
-        witness=tuple(Place(step.span.line, step.message, step.agent) for step in finding.witness),
+        source=kernel.source(finding.span),
+        related=tuple(kernel.place(related.span, related.message) for related in finding.related),
+        witness=tuple(kernel.place(step.span, step.message, step.agent) for step in finding.witness),
         assumptions=finding.assumptions,
         help=finding.help,
         fingerprint=fingerprints.next(rule.name, instruction, finding.message),

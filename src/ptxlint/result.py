@@ -26,6 +26,7 @@ class Place:
     line: int
     message: str
     agent: str = ""
+    source: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)

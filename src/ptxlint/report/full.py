@@ -81,15 +81,12 @@ def _finding(path: str, finding: Diagnosis, width: int) -> Iterator[list[Segment
 
 def _notes(path: str, finding: Diagnosis) -> Iterator[list[Segment]]:
     for place in finding.related:
-        yield [(f"{path}:{place.line}", "place"), (f": {place.message}", "")]
+        yield [(_origin(place) or f"{path}:{place.line}", "place"), (f": {place.message} (PTX line {place.line})", "")]
     if finding.witness:
         yield [("how it happens:", "bold")]
     for step in _shortened(finding.witness):
-        yield [
-            (f"  {step.agent:<14} ", "place"),
-            (f"line {step.line:<6} " if step.line else "", "dim"),
-            (step.message, ""),
-        ]
+        line = f"line {step.line:<6} " if step.line else ""
+        yield [(f"  {step.agent:<14} ", "place"), (line, "dim"), (step.message, ""), (f"  {_origin(step)}", "dim")]
     for assumption in finding.assumptions:
         yield [("assumes: ", "bold"), (assumption, "")]
     if finding.help:
@@ -106,6 +103,13 @@ def _excerpt(line: int, column: int, text: str, *, gutter: int, width: int, styl
 
 def _frame(frame: SourceLocation) -> list[Segment]:
     return [(str(frame), "place"), (f" in {frame.function}" if frame.function else "", "")]
+
+
+def _origin(place: Place) -> str:
+    """The user's lines that lead to a place, from the kernel's own down to the innermost; empty when there are none."""
+    frames = list(place.source.frames()) if place.source else []
+    lines = [f"{frame.file}:{frame.line}" for frame in frames if frame.line]
+    return " > ".join(dict.fromkeys((lines[-1], lines[0]))) if lines else ""
 
 
 def _shortened(witness: tuple[Place, ...]) -> Iterator[Place]:

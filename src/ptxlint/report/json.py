@@ -69,7 +69,7 @@ def _kernel(kernel: KernelReport) -> dict[str, Any]:
 
 
 def _place(place: Place) -> dict[str, Any]:
-    return {"line": place.line, "message": place.message}
+    return {"line": place.line, "message": place.message, "source": _source(place.source)}
 
 
 def _problem(problem: Problem | None) -> dict[str, Any] | None:

@@ -1,0 +1,27 @@
+"""Draws `finding.svg`: what `ptxlint demo` shows on a terminal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+WIDTH = 120
+
+
+def main() -> None:
+    """Write the picture beside this file."""
+    command = [sys.executable, "-m", "ptxlint", "demo", "--color", "always"]
+    folder = Path(__file__).parent
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder.parent).stdout
+    console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
+    console.print(Text.from_ansi(shown))
+    (folder / "finding.svg").write_text(console.export_svg(title="ptxlint"))
+
+
+if __name__ == "__main__":
+    main()
