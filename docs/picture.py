@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from io import StringIO
@@ -20,7 +21,8 @@ def main() -> None:
     shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder.parent).stdout
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
     console.print(Text.from_ansi(shown))
-    (folder / "finding.svg").write_text(console.export_svg(title="ptxlint"))
+    drawing = re.sub(r"@font-face \{.*?\}\s*", "", console.export_svg(title="ptxlint"), flags=re.DOTALL)
+    (folder / "finding.svg").write_text(drawing)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from ptxlint.containers import ARCHIVE, ELF, FATBIN, ZIP
 from ptxlint.unreadable import UnreadableError
@@ -136,7 +136,7 @@ def _archive_members(path: str, folder: str) -> Iterator[tuple[str, str]]:
             file.seek(start + length + length % 2)
 
 
-def _member_name(raw: bytes, names: bytes, file: BinaryIO) -> str:
+def _member_name(raw: bytes, names: bytes, file: IO[bytes]) -> str:
     if raw.startswith(b"#1/") and raw[3:].isdigit():
         raw = file.read(min(int(raw[3:]), CHUNK)).rstrip(b"\0")
     elif raw.startswith(b"/") and raw[1:].isdigit():
@@ -144,7 +144,7 @@ def _member_name(raw: bytes, names: bytes, file: BinaryIO) -> str:
     return raw.rstrip(b"/").decode(errors="replace")
 
 
-def _unpacked(file: BinaryIO, folder: str, limit: int, length: int | None = None) -> tuple[str, int]:
+def _unpacked(file: IO[bytes], folder: str, limit: int, length: int | None = None) -> tuple[str, int]:
     """A copy of the next `length` bytes of the file, or of all, and their number.
 
     Raises UnreadableError beyond the limit.
