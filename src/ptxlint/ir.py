@@ -218,6 +218,19 @@ class Instruction:
         return f"{guard}{self.name}{operands};"
 
 
+_START = Span(1)
+_BYTES = {"pred": 1, "texref": 8, "samplerref": 8, "surfref": 8, "e4m3": 1, "e5m2": 1, "e2m1": 1, "tf32": 4}
+
+
+def size_of(type_: str) -> int:
+    """The bytes that one value of a type takes, `v4.f32` and `f16x2` included: also its natural alignment."""
+    lanes, _, scalar = type_.rpartition(".")
+    packed = 2 if scalar.endswith("x2") else 1
+    scalar = scalar.removesuffix("x2")
+    size = _BYTES[scalar] if scalar in _BYTES else int(scalar.lstrip("bfsu")) // 8
+    return size * packed * (int(lanes[1:]) if lanes else 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A variable or parameter: state space, type and extent.
@@ -235,7 +248,7 @@ class Variable:
     initializer: str | None = None
     attributes: tuple[str, ...] = ()
     dimensions: tuple[int, ...] = ()
-    span: Span = Span(1)
+    span: Span = _START
 
 
 @dataclass(frozen=True, slots=True)

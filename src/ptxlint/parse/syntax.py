@@ -281,7 +281,7 @@ class _Nodes(Transformer[Token, Any]):
         return modifier
 
     def attribute(self, *values: str) -> Modifier:
-        return Modifier("attribute", ", ".join(values))
+        return Modifier("attribute", ";".join(values))
 
     def attribute_value(self, name: Token, *numbers: Token) -> str:
         return str(name)[1:] + (f"({', '.join(map(str, numbers))})" if numbers else "")

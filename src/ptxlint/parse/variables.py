@@ -6,23 +6,19 @@ import re
 from dataclasses import replace
 from math import prod
 
-from ptxlint.ir import Variable
+from ptxlint.ir import Variable, size_of
 from ptxlint.parse.constants import NotConstantError, fold
 from ptxlint.parse.nodes import Declaration, Declarator, Expression, Prototype
 from ptxlint.source import PtxSyntaxError
-
-_BYTES = {"b128": 16, "pred": 1, "texref": 8, "samplerref": 8, "surfref": 8, "e4m3": 1, "e5m2": 1, "e2m1": 1}
 
 
 def variables(declaration: Declaration) -> list[Variable]:
     """The variables of a declaration, with sizes and alignment in bytes. Raises PtxSyntaxError."""
     kinds = {modifier.kind: modifier.value for modifier in declaration.modifiers}
-    if "type" not in kinds:
-        raise PtxSyntaxError(declaration.start.span, "the declaration names no type, such as '.b32'")
-    lanes = int(kinds["vector"][1:]) if "vector" in kinds else 1
-    element = _size(kinds["type"]) * lanes
+    type_ = register_type(declaration)
+    element = size_of(type_)
     pointer = "ptr" in kinds
-    attributes = [modifier.value for modifier in declaration.modifiers if modifier.kind == "attribute"]
+    attributes = [item for each in declaration.modifiers if each.kind == "attribute" for item in each.value.split(";")]
     if pointer:
         attributes.append(f"ptr {kinds['ptr']}" + (f" align {kinds['align']}" if "align" in kinds else ""))
     align = element if pointer or "align" not in kinds else int(kinds["align"], 0)
@@ -30,7 +26,7 @@ def variables(declaration: Declaration) -> list[Variable]:
         Variable(
             name=str(declarator.name),
             space=declaration.space,
-            type=f"{kinds['vector']}.{kinds['type']}" if "vector" in kinds else kinds["type"],
+            type=type_,
             align=align,
             size=element * prod(extents),
             linkage=" ".join(declaration.linkage) or None,
@@ -69,18 +65,11 @@ def _parameter_text(declaration: Declaration) -> str:
 
 
 def register_type(declaration: Declaration) -> str:
-    """The type of declared registers, `v4.f32` for vectors. Raises PtxSyntaxError."""
+    """The type that a declaration names, `v4.f32` for vectors. Raises PtxSyntaxError."""
     kinds = {modifier.kind: modifier.value for modifier in declaration.modifiers}
     if "type" not in kinds:
         raise PtxSyntaxError(declaration.start.span, "the declaration names no type, such as '.b32'")
     return f"{kinds['vector']}.{kinds['type']}" if "vector" in kinds else kinds["type"]
-
-
-def _size(type_: str) -> int:
-    if type_ in _BYTES:
-        return _BYTES[type_]
-    bits = int(re.findall(r"\d+", type_)[0])
-    return bits // 8 * (2 if type_.endswith("x2") else 1)
 
 
 def _dimensions(declarator: Declarator) -> tuple[int, ...]:
