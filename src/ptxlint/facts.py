@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -16,12 +16,14 @@ from ptxlint.analyses.values import Values
 from ptxlint.cfg import Cfg
 from ptxlint.dataflow import Analysis, Solution, solve
 from ptxlint.execution.engine import Execution, execute
+from ptxlint.execution.story import Story, tell, unreached
+from ptxlint.execution.trace import Fault
 from ptxlint.ir import Function, Instruction, Module, Variable
 from ptxlint.isa.row import Flow, Tracking
 from ptxlint.launch import Launch
 from ptxlint.source import Span
 
-__all__ = ["Cause", "Consequence", "Facts", "Hazard"]
+__all__ = ["Cause", "Consequence", "Facts", "Fault", "Hazard", "Story"]
 
 State = TypeVar("State")
 
@@ -59,7 +61,17 @@ class Facts:
     @cached_property
     def execution(self) -> Execution:
         """What running the kernel's synchronization slice showed."""
-        return execute(self.module, self.function, self.launch)
+        found = execute(self.module, self.function, self.launch)
+        self.not_analysed = self.not_analysed or found.not_analysed or unreached(found)
+        return found
+
+    @cached_property
+    def _stories(self) -> Sequence[Story]:
+        return tell(self.execution)
+
+    def stories(self, *faults: Fault) -> Iterator[Story]:
+        """What the run showed of these faults, one story for each place."""
+        return (story for story in self._stories if story.fault in faults)
 
     @cached_property
     def threads(self) -> Threads:

@@ -1,0 +1,1 @@
+"""Rules of family 1xx: mbarriers, their phases, arrivals and bytes."""

@@ -1,0 +1,80 @@
+"""Phases begun before anyone saw the last one complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxlint.facts import Facts, Fault
+from ptxlint.rule import Finding, IsaRef, Rule, Severity
+
+
+class PhaseOvertake(Rule):
+    """A thread arrives for the next phase of an mbarrier before anyone has seen the last one complete.
+
+    Why: between two phases some wait has to return true, else the phase passes unseen. Waiting threads that lag two
+        phases behind take the parity of a later one for their own: they hang or go on with data that are not theirs.
+        In a ring it means that one side does not wait for the other.
+    Fix: wait for the opposite barrier (`empty` before the producer's arrive, `full` before the consumer's) in each
+        trip.
+    Not reported: phases that no one needs to see because the barrier is not used again.
+    """
+
+    code = "PTX115"
+    severity = Severity.ERROR
+    isa = IsaRef("Parallel Synchronization and Communication Instructions: Phase of the mbarrier object", since="7.0")
+
+    good = (
+        """
+.shared .align 8 .b64 full;
+.shared .align 16 .b8 tile[512];
+mov.u32 %r1, %tid.x;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra READY;
+mbarrier.init.shared.b64 [full], 1;
+READY:
+bar.sync 0;
+mov.u32 %r2, 0;
+mov.u32 %r3, 0;
+LOOP:
+@%p1 bra WAIT;
+mbarrier.arrive.expect_tx.shared.b64 _, [full], 512;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 512, [full];
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p2, [full], %r3;
+@!%p2 bra WAIT;
+xor.b32 %r3, %r3, 1;
+bar.sync 0;
+add.u32 %r2, %r2, 1;
+setp.lt.u32 %p3, %r2, 4;
+@%p3 bra LOOP;
+""",
+    )
+    bad = (
+        """
+.shared .align 8 .b64 full;
+mov.u32 %r1, %tid.x;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra READY;
+mbarrier.init.shared.b64 [full], 1;
+READY:
+bar.sync 0;
+@%p1 bra DONE;
+mov.u32 %r2, 0;
+LOOP:
+mbarrier.arrive.shared.b64 _, [full];  // expect: phase-overtake
+add.u32 %r2, %r2, 1;
+setp.lt.u32 %p3, %r2, 4;
+@%p3 bra LOOP;
+DONE:
+""",
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Report arrivals in a phase whose predecessor nobody has seen."""
+        for story in facts.stories(Fault.OVERTAKE):
+            phase = story.number("phase")
+            yield story.finding(
+                f"{story.agent} arrives for phase {phase} of {story.barrier} ({story.visit} arrival here) before "
+                f"anyone has seen phase {phase - 1} complete",
+                "wait in every trip until the other side is through with the slot",
+            )
