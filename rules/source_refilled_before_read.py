@@ -13,10 +13,10 @@ class SourceRefilledBeforeRead(Rule):
 
     Why: a bulk store reads its source asynchronously. Until a wait_group (`.read` is enough) covers its group the bytes
         must stay as they are, else the old tile's place in global memory gets a mixture.
-    Fix: before the refill let the issuing thread run `cp.async.bulk.wait_group.read N`, then synchronize with the writers.
+    Fix: before the refill let the storing thread run `cp.async.bulk.wait_group.read N`, then a barrier with the writers.
     Not reported: slots whose address cannot be worked out for the laps of the loop; tensor stores count with the first
         16 bytes of their tile, since the PTX does not say how large it is.
-    """  # noqa: E501
+    """
 
     code = "PTX405"
     severity = Severity.ERROR
@@ -55,7 +55,8 @@ cp.async.bulk.wait_group 0;
             what = facts.object_name(hazard.copy, "source")
             yield Finding(
                 facts.span(at),
-                f"{what} is written here while the bulk store from it may still be reading; nothing waits for its group",
-                "let the thread that issued the store run cp.async.bulk.wait_group.read, then a barrier, before the write",
+                f"{what} is written here while the bulk store from it may still be reading; nothing waits for its "
+                "group",
+                "let the storing thread run cp.async.bulk.wait_group.read, then a barrier, before the write",
                 (Related(facts.span(hazard.copy), "the store that reads it"),),
             )

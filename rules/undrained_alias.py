@@ -48,8 +48,8 @@ st.shared.u32 [tile], %r1;  // expect: undrained-alias
         for at, hazard in sorted({hazard.at: hazard for hazard in reversed(hazards)}.items()):
             yield Finding(
                 facts.span(at),
-                f"a copy into {facts.object_name(hazard.copy, 'destination')} may still be in flight when it is written "
-                "here, and land on top of it",
+                f"a copy into {facts.object_name(hazard.copy, 'destination')} may still be in flight when that is "
+                "written here, and land on top of it",
                 "wait for all copies, then a barrier, before the memory is used anew",
                 (Related(facts.span(hazard.copy), "the copy"),),
             )

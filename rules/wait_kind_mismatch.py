@@ -46,8 +46,8 @@ st.shared.u32 [tile], %r1;
             kind = "cp.async" if facts.is_load(hazard.copy) else "bulk"
             yield Finding(
                 facts.span(wait),
-                f"`{facts.text(wait)}` waits for groups that no copy before it belongs to; the pending copies are {kind} "
-                "copies",
+                f"`{facts.text(wait)}` waits for groups that no copy before it belongs to; the pending copies are "
+                f"{kind} copies",
                 f"wait with {'cp.async.wait_group' if kind == 'cp.async' else 'cp.async.bulk.wait_group'}",
                 (Related(facts.span(hazard.copy), "a pending copy"),),
             )

@@ -69,8 +69,8 @@ ld.shared.u32 %r6, [%r5];
             what = facts.object_name(hazard.copy, "destination" if is_load else "source")
             yield Finding(
                 facts.span(wait),
-                f"`{facts.text(wait)}` tells only its own thread that the copy {'into' if is_load else 'from'} {what} is "
-                "done, and other threads use those bytes with no barrier after it",
+                f"`{facts.text(wait)}` tells only its own thread that the copy {'into' if is_load else 'from'} {what} "
+                "is done, and other threads use those bytes with no barrier after it",
                 "put the barrier between this wait and the use",
                 (
                     Related(facts.span(hazard.copy), "the copy"),

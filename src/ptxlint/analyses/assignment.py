@@ -37,9 +37,9 @@ class Loops:
     def __init__(self, cfg: Cfg, values: Values) -> None:
         self._cfg = cfg
         self._values = values
-        self._closures: dict[Leaf, Sequence[Leaf] | None] = {}
         self._nexts: dict[Leaf, Value | None] = {}
         self._tests: dict[int, Sequence[Test]] = {}
+        self._conditions: dict[tuple[int, int], Sequence[Literal]] = {}
 
     @cached_property
     def _of_header(self) -> Mapping[int, int]:
@@ -98,6 +98,26 @@ class Loops:
             self._tests[header] = found
         return self._tests[header]
 
+    def conditions(self, block: int, header: int) -> Sequence[Literal]:
+        """What holds whenever control comes to a block of a loop, by the branches since the loop's head.
+
+        How an inner loop ends is no condition: control that has come to it will leave it.
+        """
+        key = (block, header)
+        if key not in self._conditions:
+            found = []
+            runner = block
+            own = self._cfg.loop_of[header]
+            while runner != header and (above := self._cfg.immediate_dominators[runner]) is not None:
+                for edge in self._cfg.blocks[above].successors if self._cfg.loop_of[above] == own else ():
+                    is_only_way = len(self._cfg.blocks[edge.target].predecessors) == 1
+                    if is_only_way and self._cfg.dominates(edge.target, runner):
+                        literal = self._values.along(edge)
+                        found += [] if literal is None else [literal]
+                runner = above
+            self._conditions[key] = found
+        return self._conditions[key]
+
     def is_determined(self, value: Value, laps: Mapping[int, int]) -> bool:
         """Whether a value depends on nothing but threads, symbols and counters that depend on nothing else."""
         seen: set[Leaf] = set()
@@ -134,12 +154,17 @@ class Loops:
             raise Unpredictable
         return values[0]
 
-    def _moves(self, leaf: Leaf, header: int) -> bool:
-        """Whether a leaf changes from lap to lap of a loop without being a counter of it or of a loop around it."""
-        if leaf.kind not in (LeafKind.UNKNOWN, LeafKind.MERGE) or leaf.place < 0 or leaf.place == header:
+    def changes(self, leaf: Leaf, header: int) -> bool:
+        """Whether a leaf may change from lap to lap of a loop."""
+        if leaf.kind not in (LeafKind.UNKNOWN, LeafKind.MERGE) or leaf.place < 0:
             return False
         block = leaf.place if leaf.kind is LeafKind.MERGE else self._cfg.block_of[leaf.place]
         return any(loop.header == header for loop in self._cfg.enclosing_loops(block))
+
+    def _moves(self, leaf: Leaf, header: int) -> bool:
+        """Whether a leaf changes from lap to lap of a loop without being a counter of it."""
+        is_own_counter = leaf.kind is LeafKind.MERGE and leaf.place == header
+        return not is_own_counter and self.changes(leaf, header)
 
 
 class Assignment:
@@ -161,24 +186,31 @@ class Assignment:
         """The threads, as bits, that run the instruction at these laps, as far as their numbers alone decide it."""
         cfg = self._facts.cfg
         block = cfg.block_of[index]
-        staying = sum(1 << thread for thread in self._threads)
+        running = sum(1 << thread for thread in self._threads)
         for loop in cfg.enclosing_loops(block):
             if loop.header not in self._laps:
                 continue
+            for literal in self._loops.conditions(block, loop.header):
+                running &= self.where(literal, -1)
             for test in self._loops.tests(loop.header):
                 if self._loops.is_determined(test.stays[0], self._laps):
-                    is_past = test.block != block and cfg.dominates(test.block, block)
-                    staying &= self._staying(loop.header, test, self._laps[loop.header] + is_past)
-        return staying
+                    running &= self._staying(loop.header, test, self._laps[loop.header])
+        return running
+
+    def where(self, literal: Literal, otherwise: int) -> int:
+        """The threads in which a predicate holds at these laps; `otherwise` when their numbers do not decide it."""
+        value, truth = literal
+        if not self._loops.is_determined(value, self._laps):
+            return otherwise
+        vector = self._evaluation.vector(value)
+        return sum(1 << t for t, holds in zip(self._threads, vector, strict=True) if bool(holds) is truth)
 
     def _staying(self, header: int, test: Test, laps: int) -> int:
         """The threads that pass a test in each of the first laps."""
-        value, truth = test.stays
         staying = -1
         for lap in range(laps):
             earlier = Assignment(self._facts, self._loops, {**self._laps, header: lap}, self._seed, self._threads)
-            vector = earlier._evaluation.vector(value)
-            staying &= sum(1 << t for t, holds in zip(self._threads, vector, strict=True) if bool(holds) is truth)
+            staying &= earlier.where(test.stays, -1)
         return staying
 
     def _leaf(self, leaf: Leaf) -> Number:

@@ -22,8 +22,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from ptxlint import isa
+from ptxlint.analyses.evaluation import Evaluation
 from ptxlint.analyses.threads import Crowd
-from ptxlint.analyses.value import LeafKind, Literal, implied
+from ptxlint.analyses.value import Constant, Leaf, LeafKind, Literal, Value, implied, leaves
 from ptxlint.cfg import Cfg, Edge
 from ptxlint.dataflow import Analysis
 from ptxlint.ir import Immediate, Instruction
@@ -115,13 +116,16 @@ class Groups(Analysis[Queue]):
         """Narrow by what the edge says, drop or estrange what its thread cannot have issued, count laps."""
         literal = self._values.along(edge)
         if literal is not None:
-            crowd = self._facts.threads.crowd(implied(*literal))
+            crowd = self._crowd(literal)
             here = state.here & crowd
             if here.is_empty:
                 return None
             state = Queue(here, _joined(_narrowed(state.pending, crowd)))
         if edge.target in self._stale_merges:
             state = _forget(state, self._stale_merges[edge.target])
+            brought = self._facts.threads.crowd(self._brought(edge))
+            pending = {batch: issuers & brought for batch, issuers in state.pending.items()}
+            state = Queue(state.here & brought, pending)
         if edge.target in self._counted and state.pending:
             state = Queue(state.here, _joined((self._lap(b, edge.target), who) for b, who in state.pending.items()))
         return state
@@ -174,7 +178,7 @@ class Groups(Analysis[Queue]):
         return state if here.is_empty else Queue(state.here, _joined((*state.pending.items(), (Pending(index), here))))
 
     def _crowd(self, literal: Literal | None) -> Crowd:
-        return self._facts.threads.crowd(() if literal is None else implied(*literal))
+        return self._facts.threads.crowd(() if literal is None else self._implied(literal))
 
     def _change(self, index: int, instruction: Instruction) -> Change | None:
         """What an instruction does to a batch of a thread that runs it; None when it does nothing to any."""
@@ -249,16 +253,46 @@ class Groups(Analysis[Queue]):
 
     @cached_property
     def _literals(self) -> frozenset[Literal]:
-        """The predicates that edges and the guards of group instructions bring."""
+        """The predicates worth following: those that decide several branches or guards, and those that tell."""
         cfg = self._facts.cfg
-        edges = [self._values.along(edge) for block in cfg.blocks for edge in block.successors if edge.guard]
-        guards = [
-            self._values.guard(index)
-            for index, i in enumerate(cfg.body)
-            if i.guard and (handles_groups(i) or isa.semantics(i) in RELEASES)
-        ]
-        found = (implied(value, truth) for literal in (*edges, *guards) if literal for value, truth in [literal])
-        return frozenset(part for facts in found for part in facts)
+        sites = [block.stop - 1 for block in cfg.blocks if block.successors and block.successors[0].guard]
+        sites += [index for index, instruction in enumerate(cfg.body) if instruction.guard and _acts(instruction)]
+        count: dict[Value, int] = {}
+        for literal in (self._values.guard(index) for index in dict.fromkeys(sites)):
+            if literal is not None:
+                parts = {value for truth in (True, False) for value, _ in implied(literal[0], truth)}
+                count.update({value: count.get(value, 0) + 1 for value in parts})
+        kept = (value for value, times in count.items() if times > 1 or self._is_telling(value))
+        return frozenset((value, truth) for value in kept for truth in (True, False))
+
+    def _is_telling(self, value: Value) -> bool:
+        """Whether a predicate that decides one branch alone still tells something: it lasts, or constants set it."""
+        kinds = {leaf.kind for leaf in leaves(value)}
+        return kinds == {LeafKind.MERGE} or not kinds & {LeafKind.MERGE, LeafKind.UNKNOWN}
+
+    def _implied(self, literal: Literal) -> frozenset[Literal]:
+        """What follows from a predicate, as far as it is worth following or decided by the thread's number."""
+        threads = self._facts.threads
+        return frozenset(part for part in implied(*literal) if part in self._literals or threads.decides(part[0]))
+
+    def _brought(self, edge: Edge) -> Iterator[Literal]:
+        """The predicates over merges at the target that the constants which the edge brings decide."""
+        for value, truth in self._stale_merges[edge.target]:
+            if truth and (number := self._number(value, edge)) is not None:
+                yield value, bool(number)
+
+    def _number(self, value: Value, edge: Edge) -> int | None:
+        def constant(leaf: Leaf) -> int:
+            is_here = leaf.kind is LeafKind.MERGE and leaf.place == edge.target
+            brought = dict(self._values.incoming(leaf)).get(edge.source) if is_here else None
+            if not isinstance(brought, Constant):
+                raise KeyError(leaf)
+            return brought.value
+
+        try:
+            return Evaluation(constant, (0,)).vector(value)[0]
+        except KeyError:
+            return None
 
     @cached_property
     def _stale_merges(self) -> Mapping[int, frozenset[Literal]]:

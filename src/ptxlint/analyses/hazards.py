@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ptxlint import isa
 from ptxlint.analyses.groups import GROUPS, Groups, Pending, Queue, Status, allowed, handles_groups
-from ptxlint.analyses.overlap import Overlaps, Touch
+from ptxlint.analyses.overlap import Overlaps, Question, Touch
+from ptxlint.analyses.replay import Replay
 from ptxlint.analyses.threads import Crowd
 from ptxlint.analyses.value import implied
 from ptxlint.ir import Instruction
@@ -70,6 +71,7 @@ class Hazards:
         self._facts = facts
         self._groups = Groups(facts)
         self._overlaps = Overlaps(facts)
+        self._replays = {kind: Replay(facts, self._overlaps.loops, kind) for kind in GROUPS}
 
     def found(self) -> Sequence[Hazard]:
         """The hazards, those that an access shows first; each copy and cause once."""
@@ -93,13 +95,14 @@ class Hazards:
 
     def _without_echoes(self, hazards: Sequence[Hazard]) -> Sequence[Hazard]:
         """Without what another hazard of the same copy already explains."""
-        mistaken = {hazard.copy for hazard in hazards if hazard.cause is Cause.WRONG_KIND}
+        tracking = self._groups.tracking
+        mistaken = {tracking(hazard.copy) for hazard in hazards if hazard.cause is Cause.WRONG_KIND}
         shown = {hazard.copy for hazard in hazards if hazard.consequence not in _INDIRECT}
         return [
             hazard
             for hazard in hazards
             if (hazard.cause is Cause.WRONG_KIND)
-            or not (hazard.copy in mistaken or (hazard.consequence in _INDIRECT and hazard.copy in shown))
+            or not (tracking(hazard.copy) in mistaken or (hazard.consequence in _INDIRECT and hazard.copy in shown))
         ]
 
     def _at(self, index: int, instruction: Instruction, state: Queue) -> Iterator[Hazard]:
@@ -153,7 +156,8 @@ class Hazards:
             if access is None:
                 continue
             early = Touch(copy, access, issuers.threads)
-            if self._overlaps.meet(early, late, dict(batch.laps), self._groups.lap_limit, other_thread=landed):
+            question = Question(landed, None if landed else self._replays[self._groups.tracking(copy)].lands)
+            if self._overlaps.meet(early, late, dict(batch.laps), self._groups.lap_limit, question):
                 return copy
         return None
 

@@ -7,7 +7,7 @@ choice of those numbers, in at least one lap. What cannot be evaluated does not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import TYPE_CHECKING
@@ -42,34 +42,48 @@ class Touch:
     threads: int
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What else must hold when two touches meet.
+
+    of_two_threads: the bytes are those of two threads. is_gone: whether the early touch is over by then, given both
+    touches and the laps of the loops at the early one and the late one.
+    """
+
+    of_two_threads: bool = False
+    is_gone: Callable[[Touch, Touch, Mapping[int, int], Mapping[int, int]], bool] | None = None
+
+
 class Overlaps:
     """Answers for one function, remembered."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._known: dict[tuple[Touch, Touch, tuple[tuple[int, int], ...], bool], bool] = {}
-        self._loops = Loops(facts.cfg, facts.values)
+        self._known: dict[tuple[object, ...], bool] = {}
+        self.loops = Loops(facts.cfg, facts.values)
         self._words: dict[tuple[object, ...], Mapping[int, int] | None] = {}
 
-    def meet(self, early: Touch, late: Touch, laps: Mapping[int, int], limit: int, other_thread: bool = False) -> bool:
+    def meet(self, early: Touch, late: Touch, laps: Mapping[int, int], limit: int, question: Question) -> bool:
         """Whether the touches share bytes when control came to the head of each loop `laps` times between them.
 
-        A count of `limit` stands for itself and more. With `other_thread` the bytes must be those of two threads.
+        A count of `limit` stands for itself and more.
         """
-        key = (early, late, tuple(sorted(laps.items())), other_thread)
+        key = (early, late, tuple(sorted(laps.items())), question)
         if key not in self._known:
-            self._known[key] = self._meet(early, late, laps, limit, other_thread)
+            self._known[key] = self._meet(early, late, laps, limit, question)
         return self._known[key]
 
-    def _meet(self, early: Touch, late: Touch, laps: Mapping[int, int], limit: int, other_thread: bool) -> bool:
+    def _meet(self, early: Touch, late: Touch, laps: Mapping[int, int], limit: int, question: Question) -> bool:
         first, second = self._address(early), self._address(late)
         if first is None or second is None:
             return False
         bases = base_symbol(first), base_symbol(second)
         if None not in bases and bases[0] != bases[1]:
             return False
+        seeds = self._seeds(first, second)
         for now, then in self._laps(early, late, (first, second), laps, limit):
-            if all(self._share(early, late, (then, now), seed, other_thread) for seed in self._seeds(first, second)):
+            meets = all(self._share(early, late, (then, now), seed, question.of_two_threads) for seed in seeds)
+            if meets and not (question.is_gone and question.is_gone(early, late, then, now)):
                 return True
         return False
 
@@ -84,8 +98,9 @@ class Overlaps:
         self, early: Touch, late: Touch, addresses: Sequence[Value], laps: Mapping[int, int], limit: int
     ) -> Iterator[tuple[Mapping[int, int], Mapping[int, int]]]:
         """Pairs (lap of each loop at the late touch, at the early one) that the counts allow."""
-        headers = sorted({header for value in addresses for header in self._loops.headers(value)})
-        fixed = self._loops.headers(addresses[0])
+        around = {loop.header for loop in self._facts.cfg.enclosing_loops(self._facts.cfg.block_of[early.index])}
+        headers = sorted({*(around & set(laps)), *(h for value in addresses for h in self.loops.headers(value))})
+        fixed = self.loops.headers(addresses[0])
         if any(laps.get(outer, 0) for header in fixed for outer in self._outer(header)):
             return
         choices = [self._choices(early, late, header, laps, limit) for header in headers]
@@ -145,7 +160,7 @@ class Overlaps:
     def _footprint(self, touch: Touch, laps: Mapping[int, int], seed: int, threads: Sequence[int]) -> Mapping[int, int]:
         address = self._address(touch)
         assert address is not None
-        assignment = Assignment(self._facts, self._loops, laps, seed, threads)
+        assignment = Assignment(self._facts, self.loops, laps, seed, threads)
         number = assignment.number(address)
         present = touch.threads & assignment.threads_at(touch.index)
         size = self._size(touch)

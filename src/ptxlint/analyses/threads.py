@@ -141,6 +141,10 @@ class Threads:
                 threads &= mask if truth else ~mask
         return Crowd(threads, frozenset(rest))
 
+    def decides(self, value: Value) -> bool:
+        """Whether the number of a thread alone decides a predicate."""
+        return self._mask(value) is not None
+
     def _mask(self, value: Value) -> int | None:
         if value not in self._masks:
             try:
