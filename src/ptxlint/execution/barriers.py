@@ -6,7 +6,7 @@ of the mbarrier object, Phase Completion), *bar, barrier*, *barrier.cluster*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 MOST_ARRIVALS = (1 << 20) - 1
@@ -119,25 +119,33 @@ class NamedBarrier:
 
 @dataclass(slots=True)
 class ClusterBarrier:
-    """The barrier of a cluster: every thread of it that has not exited arrives, then waits."""
+    """The barrier of a cluster: every thread of it that has not exited arrives, then waits.
+
+    By CTA rank: the threads that have arrived, the generation that each thread has yet to wait for, and the place of
+    its last arrival.
+    """
 
     generation: int = 0
-    arrived: set[tuple[int, int]] = field(default_factory=set)
-    points: dict[tuple[int, int], int] = field(default_factory=dict)
-    owed: dict[tuple[int, int], int] = field(default_factory=dict)
+    arrived: dict[int, set[int]] = field(default_factory=dict)
+    owed: dict[int, dict[int, int]] = field(default_factory=dict)
+    points: dict[int, dict[int, int]] = field(default_factory=dict)
 
-    def arrive(self, threads: Iterable[tuple[int, int]], point: int) -> tuple[tuple[int, int], int] | None:
-        """Count threads in; the first of them that had not waited since its last arrival, with the place of that."""
-        twice = None
-        for thread in threads:
-            if thread in self.owed:
-                twice = twice or (thread, self.points[thread])
-            self.arrived.add(thread)
-            self.owed[thread] = self.generation
-            self.points[thread] = point
+    def arrive(self, rank: int, threads: Sequence[int], point: int) -> int | None:
+        """Count threads in; the place of the last arrival of one that had not waited since, if there is one."""
+        owed = self.owed.setdefault(rank, {})
+        points = self.points.setdefault(rank, {})
+        twice = next((points[thread] for thread in threads if thread in owed), None) if owed else None
+        self.arrived.setdefault(rank, set()).update(threads)
+        owed.update(dict.fromkeys(threads, self.generation))
+        points.update(dict.fromkeys(threads, point))
         return twice
+
+    def leave(self, rank: int, threads: Iterable[int]) -> None:
+        """Forget threads that have exited."""
+        if rank in self.arrived:
+            self.arrived[rank].difference_update(threads)
 
     def turn(self) -> None:
         """Complete the barrier."""
         self.generation += 1
-        self.arrived = set()
+        self.arrived = {}

@@ -416,7 +416,7 @@ class _Diagnosis:
         return None
 
     def _cluster_point(self, strand: Strand) -> int:
-        return self.machine.cluster.points.get((strand.cta.rank, strand.threads[0]), 0)
+        return self.machine.cluster.points.get(strand.cta.rank, {}).get(strand.threads[0], 0)
 
     def _stuck_incident(self, fault: Fault, strand: Strand, point: int, target: int | None, **details: int) -> Incident:
         others = [(p, f"{s.agent} never gets past this wait") for s, p, _ in self._waits()][:3]

@@ -7,7 +7,6 @@ within the budget.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,14 +16,21 @@ from ptxlint.cfg import Cfg
 from ptxlint.execution import diagnosis, events, inline, inputs, layout, lower
 from ptxlint.execution import slice as slices
 from ptxlint.execution.layout import Layout
-from ptxlint.execution.machine import NO_REPAIR, SCHEDULES, Machine, OutOfBudget, Repair, Schedule
+from ptxlint.execution.machine import NO_REPAIR, SCHEDULES, Machine, OutOfBudgetError, Repair, Schedule
 from ptxlint.execution.program import Binding, Program
 from ptxlint.execution.trace import Event, Fault, Incident, Kind
 from ptxlint.ir import Function, Immediate, Instruction, Module, Register
 from ptxlint.launch import Dimensions, Launch
 
 STEPS = 60_000
-SECONDS = 8.0
+"""Steps of one run."""
+
+ALL_STEPS = 400_000
+"""Steps of all runs of a kernel together that look for a launch shape and inputs."""
+
+TRIAL_STEPS = 400_000
+"""Steps of all runs that try changes to a faulty kernel."""
+
 SIZES = (13, 300, 2000, 40)
 LIKELY_THREADS = (128, 256, 384, 160, 288, 32, 64, 96, 192, 224, 320, 416, 512, 640, 768, 1024)
 ENOUGH_PHASES = 3
@@ -102,7 +108,8 @@ class _Engine:
         self.program: Program = lower.lower(self.cfg, self.slice, self.layout)
         self.pointers = inputs.pointer_parameters(self.cfg)
         self.indices = inputs.parameter_indices(self.function)
-        self.deadline = time.monotonic() + SECONDS
+        self.spent = 0
+        self.trial_steps = 0
         self.assumptions: list[str] = []
 
     def run(self) -> Execution:
@@ -111,7 +118,7 @@ class _Engine:
         tried: list[list[Run]] = []
         for block, cluster in self._shapes():
             tried.append(self._runs(block, cluster))
-            if self._is_settled(tried[-1]) or time.monotonic() > self.deadline:
+            if self._is_settled(tried[-1]) or self.spent > ALL_STEPS:
                 break
         best = max(tried, key=self._merit)
         return self._result(tuple(best), tuple(self._defects(best)))
@@ -130,8 +137,14 @@ class _Engine:
         return runs
 
     def _is_settled(self, runs: Sequence[Run]) -> bool:
-        """Whether no other launch shape needs to be tried."""
-        return all(run.is_clean for run in runs) and self._covered(runs[0]) == self.seeds
+        """Whether no other launch shape needs to be tried: all is well, and nothing that another shape may reach is
+        left."""
+        left = self.seeds - self._covered(runs[0])
+        if not all(run.is_clean for run in runs):
+            return False
+        if self.launch.block or self.function.directive("maxntid"):
+            return not any(_concerns_cluster(self.cfg.body[point]) for point in left)
+        return not left
 
     def _merit(self, runs: Sequence[Run]) -> tuple[bool, int, int]:
         """How much runs are worth: within the budget, reaching much, little going wrong."""
@@ -145,8 +158,8 @@ class _Engine:
     def _shapes(self) -> Iterator[tuple[Dimensions, Dimensions]]:
         blocks = [self.launch.block] if self.launch.block else list(self._blocks())
         clusters = [self.launch.cluster] if self.launch.cluster else list(self._clusters())
-        for block in blocks:
-            for cluster in clusters:
+        for cluster in clusters:
+            for block in blocks:
                 yield block, cluster
 
     def _blocks(self) -> Iterator[Dimensions]:
@@ -199,11 +212,12 @@ class _Engine:
             covered = len(self._covered(run))
             phases = max((b.phase for b in run.machine.mbarriers.values()), default=ENOUGH_PHASES)
             score = (covered, min(phases, ENOUGH_PHASES))
-            if best is None or best.out_of_budget or score > best_score:
-                best, best_score = run, score
+            if best is not None and not best.out_of_budget and score <= best_score:
+                break
+            best, best_score = run, score
             if covered == len(self.seeds) and phases >= ENOUGH_PHASES:
                 break
-            if time.monotonic() > self.deadline:
+            if self.spent > ALL_STEPS:
                 break
         assert best is not None
         return best
@@ -217,11 +231,13 @@ class _Engine:
 
     def _go(self, binding: Binding, schedule: Schedule, repair: Repair = NO_REPAIR) -> Run:
         machine = Machine(self.program, binding, schedule, STEPS, repair)
+        out_of_budget = False
         try:
             machine.run()
-        except OutOfBudget:
-            return Run(binding, schedule, machine, out_of_budget=True)
-        return Run(binding, schedule, machine)
+        except OutOfBudgetError:
+            out_of_budget = True
+        self.spent += machine.steps
+        return Run(binding, schedule, machine, out_of_budget)
 
     def _note_initializers(self, machine: Machine) -> None:
         threads = {
@@ -245,7 +261,13 @@ class _Engine:
 
             def mends(repair: Repair, run: Run = run) -> bool:
                 order = sorted(SCHEDULES, key=lambda schedule: schedule != run.schedule)
-                return all(self._go(run.binding, schedule, repair).is_clean for schedule in order)
+                before, self.spent = self.spent, 0
+                mended = self.trial_steps < TRIAL_STEPS and all(
+                    self._go(run.binding, schedule, repair).is_clean for schedule in order
+                )
+                self.trial_steps += self.spent
+                self.spent = before
+                return mended
 
             for incident in diagnosis.diagnose(run.machine, self.cfg, mends, rerun):
                 key = (incident.fault, incident.point)

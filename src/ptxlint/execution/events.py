@@ -376,14 +376,13 @@ def _barrier_sync(instruction: Instruction, point: int, reader: Reader) -> Block
 def _cluster_wait(instruction: Instruction, point: int, reader: Reader) -> Blocking:
     def run(strand: Strand) -> bool:
         machine = strand.machine
-        keys = [(strand.cta.rank, thread) for thread in strand.threads]
-        owed = [machine.cluster.owed.get(key) for key in keys]
-        if any(generation is None for generation in owed):
+        owed = machine.cluster.owed.get(strand.cta.rank, {})
+        if any(thread not in owed for thread in strand.threads):
             machine.blame(Fault.CLUSTER_UNARRIVED, point, strand.agent, None)
             return True
-        if all(generation is not None and generation < machine.cluster.generation for generation in owed):
-            for key in keys:
-                del machine.cluster.owed[key]
+        if owed[strand.threads[0]] < machine.cluster.generation:
+            for thread in strand.threads:
+                del owed[thread]
             machine.record(Kind.CLUSTER_WAIT, strand.agent, point, phase=machine.cluster.generation - 1)
             strand.progress()
             return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ptxlint import isa
 from ptxlint.cfg import Block, Cfg, EdgeKind
@@ -12,8 +12,8 @@ from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import BLOCKED
 from ptxlint.execution.program import End, Program, Segment, Slots, Step
 from ptxlint.execution.slice import Slice
-from ptxlint.execution.strand import Strand, spread
-from ptxlint.ir import Instruction, Register
+from ptxlint.execution.strand import Region, Strand, spread
+from ptxlint.ir import Instruction, Register, SpecialRegister
 from ptxlint.isa import Flow
 
 
@@ -51,7 +51,12 @@ class _Lowering:
                 self.segments.append(self._segment(block, piece, is_last))
         last = len(self.cfg.body) - 1
         self.segments.append(Segment((), lambda strand: strand.machine.end(strand, last), last, 1))
-        varying = sorted(self.slots.register(name) for name in self.slice.varying)
+        named = {
+            register.name
+            for point in self.slice.points
+            for register in (*isa.reads(self.cfg.body[point]), *isa.writes(self.cfg.body[point]))
+        }
+        varying = sorted(self.slots.register(name) for name in self.slice.varying & named)
         special = [i for slot, i in self.slots.index.items() if slot.kind == "special"]
         carry = [self.slots.register(CARRY.name)]
         program = Program(
@@ -169,6 +174,7 @@ class _Lowering:
         slot = self.slots.register(guard.register.name) if guard else -1
         negated = guard.negated if guard else False
         distinguishing = self._distinguishing(instruction)
+        region = self._region_of([instruction])
 
         def end(strand: Strand) -> int:
             registers = strand.registers
@@ -177,7 +183,7 @@ class _Lowering:
                 if condition.__class__ is tuple:
                     acting = [i for i, value in enumerate(condition) if (value == 0) is negated]
                     others = [i for i, value in enumerate(condition) if (value == 0) is not negated]
-                    return strand.machine.part(strand, [(acting, here), (others, following)], following)
+                    return strand.machine.part(strand, [(acting, here), (others, following)], following, region)
                 if (condition == 0) is not negated:
                     return following
             for operand in distinguishing:
@@ -186,7 +192,7 @@ class _Lowering:
                     for position, value in enumerate(registers[operand]):
                         groups.setdefault(value, []).append(position)
                     parts = [(positions, here) for positions in groups.values()]
-                    return strand.machine.part(strand, parts, following)
+                    return strand.machine.part(strand, parts, following, region)
             return following if run(strand) else BLOCKED
 
         return end
@@ -234,7 +240,7 @@ class _Lowering:
             if condition.__class__ is tuple:
                 leaving = [i for i, value in enumerate(condition) if (value == 0) is negated]
                 staying = [i for i, value in enumerate(condition) if (value == 0) is not negated]
-                return strand.machine.part(strand, [(leaving, last), (staying, following)], None)
+                return strand.machine.part(strand, [(leaving, last), (staying, following)], None, None)
             if (condition == 0) is negated:
                 return strand.machine.end(strand, point, trap=trap)
             return following
@@ -251,6 +257,7 @@ class _Lowering:
         following = self.starts[fallen.target] if fallen else self.finish
         slot, negated = self.slots.register(guard.register.name), guard.negated
         meet = self._meet(block)
+        region = self._region(block) if meet is not None and self._is_varying(instruction) else None
 
         def end(strand: Strand) -> int:
             condition = strand.registers[slot]
@@ -258,7 +265,7 @@ class _Lowering:
                 return target if (condition == 0) is negated else following
             jumping = [i for i, value in enumerate(condition) if (value == 0) is negated]
             falling = [i for i, value in enumerate(condition) if (value == 0) is not negated]
-            return strand.machine.part(strand, [(jumping, target), (falling, following)], meet)
+            return strand.machine.part(strand, [(jumping, target), (falling, following)], meet, region)
 
         return end
 
@@ -270,6 +277,7 @@ class _Lowering:
         index = self.slots.operand(roles["index"], 32)
         last = self.finish
         meet = self._meet(block)
+        region = self._region(block) if meet is not None and self._is_varying(instruction) else None
 
         def target(value: int) -> int:
             return starts[value] if value < len(starts) else last
@@ -281,9 +289,38 @@ class _Lowering:
             groups: dict[int, list[int]] = {}
             for position, item in enumerate(spread(value, len(strand.threads))):
                 groups.setdefault(target(item), []).append(position)
-            return strand.machine.part(strand, [(p, t) for t, p in groups.items()], meet)
+            return strand.machine.part(strand, [(p, t) for t, p in groups.items()], meet, region)
 
         return end
+
+    def _is_varying(self, instruction: Instruction) -> bool:
+        return any(register.name in self.slice.varying for register in isa.reads(instruction))
+
+    def _region(self, block: Block) -> Region:
+        """What the blocks between a branch and the place where its ways meet read and write."""
+        meet = self.slice.joins[block.index]
+        inside: set[int] = set()
+        stack = [edge.target for edge in block.successors]
+        while stack:
+            current = stack.pop()
+            if current != meet and current not in inside:
+                inside.add(current)
+                stack.extend(edge.target for edge in self.cfg.blocks[current].successors)
+        points = [point for index in inside for point in self.cfg.blocks[index].points if point in self.slice.points]
+        return self._region_of([self.cfg.body[point] for point in points])
+
+    def _region_of(self, instructions: Iterable[Instruction]) -> Region:
+        reads: set[str] = set()
+        writes: set[str] = set()
+        special: set[int] = set()
+        for instruction in instructions:
+            reads.update(register.name for register in isa.reads(instruction))
+            writes.update(register.name for register in isa.writes(instruction))
+            special.update(self.slots.operand(o) for o in instruction.operands if isinstance(o, SpecialRegister))
+        varying = (reads | writes) & self.slice.varying
+        special |= {self.slots.register(CARRY.name)}
+        slots = [self.slots.register(name) for name in sorted(varying)]
+        return Region(tuple([*slots, *special]), tuple(self.slots.register(name) for name in sorted(writes)))
 
     def _meet(self, block: Block) -> int | None:
         join = self.slice.joins.get(block.index)

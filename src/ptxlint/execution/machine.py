@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ptxlint.execution.barriers import MOST_ARRIVALS, Arrival, ClusterBarrier, Copy, Mbarrier, NamedBarrier
 from ptxlint.execution.layout import OFFSET_MASK, PARAMETER_WINDOW, RANK_SHIFT
 from ptxlint.execution.memory import Bytes
-from ptxlint.execution.strand import WARP, Join, Strand, merge
+from ptxlint.execution.strand import WARP, Join, Region, Strand
 from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
 
 if TYPE_CHECKING:
@@ -55,7 +55,11 @@ SCHEDULES = (
 )
 
 
-class OutOfBudget(Exception):
+THREADS_PER_STEP = 8
+"""Parting an agent costs as much as a step for so many threads."""
+
+
+class OutOfBudgetError(Exception):
     """The run took more steps than it was given."""
 
 
@@ -68,6 +72,7 @@ class Cta:
             warp: set(range(warp * WARP, min(threads, (warp + 1) * WARP))) for warp in range(-(-threads // WARP))
         }
         self.threads = threads
+        self.live_threads = threads
         self.named: dict[int, NamedBarrier] = {}
         self.exited = False
 
@@ -158,7 +163,7 @@ class Machine:
         return key
 
     def run(self) -> None:
-        """Run to the end. Raises OutOfBudget."""
+        """Run to the end. Raises OutOfBudgetError."""
         while True:
             strand = self._pick()
             if strand is not None:
@@ -191,7 +196,7 @@ class Machine:
             segment = segments[at]
             self.steps += segment.weight
             if self.steps > self.budget:
-                raise OutOfBudget
+                raise OutOfBudgetError
             for step in segment.steps:
                 step(strand)
             following = segment.end(strand)
@@ -202,7 +207,7 @@ class Machine:
                 return
             at = strand.at = following
             if strand.joins and strand.joins[-1].segment == at:
-                self._park(strand)
+                self._resume(strand)
                 return
             if is_strict and self.woken:
                 self.ready.append(strand)
@@ -229,15 +234,12 @@ class Machine:
     def _release_joins(self) -> bool:
         """Let parked lanes go on without the lanes of their warp that they were to meet."""
         parked = {join for strand in self.blocked for join in strand.joins if join.parked}
-        for join in sorted(parked, key=lambda join: min(s.order for s in join.parked)):
-            self.released_joins += 1
-            for strand in join.parked:
-                strand.joins = join.outer
-                self.ready.append(strand)
-            join.expected -= {thread for strand in join.parked for thread in strand.threads}
-            join.parked = []
-            return True
-        return False
+        if not parked:
+            return False
+        join = min(parked, key=lambda join: min(s.order for s in join.parked))
+        self.released_joins += 1
+        self._resume(join.release())
+        return True
 
     def _wake(self, strand: Strand) -> None:
         if strand in self.blocked:
@@ -247,46 +249,49 @@ class Machine:
 
     # Paths
 
-    def part(self, strand: Strand, groups: list[tuple[list[int], int]], meet: int | None) -> int:
+    def part(
+        self, strand: Strand, groups: list[tuple[list[int], int]], meet: int | None, region: Region | None
+    ) -> int:
         """Part a strand: each group of positions goes on at its own segment; mixed warps meet again at `meet`."""
         warp_groups: dict[int, set[int]] = {}
         for index, (positions, _) in enumerate(groups):
             for position in positions:
                 warp_groups.setdefault(strand.threads[position] // WARP, set()).add(index)
         mixed = {warp for warp, members in warp_groups.items() if len(members) > 1}
-        join = None
-        if mixed and meet is not None:
-            lanes = (thread for thread in strand.threads if thread // WARP in mixed)
-            join = Join(meet, lanes, strand.joins)
+        join, whole = None, strand
+        if mixed and meet is not None and region is not None:
+            if len(mixed) < len(warp_groups):
+                whole = strand.part([i for i, thread in enumerate(strand.threads) if thread // WARP in mixed])
+            join = Join(meet, whole, region)
+        self.steps += len(strand.threads) // THREADS_PER_STEP
+        at = {thread: position for position, thread in enumerate(whole.threads)}
         parts: list[Strand] = []
         for positions, target in groups:
-            for is_mixed in (False, True):
-                chosen = [p for p in positions if (strand.threads[p] // WARP in mixed) is is_mixed]
-                if not chosen:
-                    continue
-                piece = strand.part(chosen)
-                piece.at = target
-                if is_mixed and join is not None:
-                    piece.joins = (*strand.joins, join)
-                parts.append(piece)
+            pure = [p for p in positions if strand.threads[p] // WARP not in mixed]
+            rest = [p for p in positions if strand.threads[p] // WARP in mixed]
+            if pure:
+                parts.append(strand.part(pure))
+                parts[-1].at = target
+            if rest and join is not None and region is not None:
+                parts.append(whole.part([at[strand.threads[p]] for p in rest], region.reads))
+                parts[-1].at = target
+                parts[-1].joins = (*strand.joins, join)
+            elif rest:
+                parts.append(strand.part(rest))
+                parts[-1].at = target
         for piece in parts:
-            if piece.joins and piece.joins[-1].segment == piece.at:
-                self._park(piece)
-            else:
-                self.ready.append(piece)
-        self.woken = True
+            self._resume(piece)
         return PARTED
 
-    def _park(self, strand: Strand) -> None:
+    def _resume(self, strand: Strand) -> None:
+        """Let a strand go on where it stands, through the joins that end there."""
         while strand.joins and strand.joins[-1].segment == strand.at:
             join = strand.joins[-1]
             join.parked.append(strand)
-            groups = join.ready()
-            if not groups:
+            merged = join.ready()
+            if merged is None:
                 return
-            strand = merge(groups[0])
-            strand.at = join.segment
-            strand.joins = join.outer
+            strand = merged
         self.ready.append(strand)
         self.woken = True
 
@@ -298,16 +303,15 @@ class Machine:
         cta = strand.cta
         gone = set(strand.threads)
         for thread in strand.threads:
-            lanes = cta.live[thread // WARP]
-            lanes.discard(thread)
+            cta.live[thread // WARP].discard(thread)
+        cta.live_threads -= len(strand.threads)
+        self.cluster.leave(cta.rank, strand.threads)
         for join in strand.joins:
             join.expected -= gone
-            for group in join.ready():
-                merged = merge(group)
-                merged.at = join.segment
-                merged.joins = join.outer
-                self._park(merged)
-        cta.exited = not any(cta.live.values())
+            merged = join.ready()
+            if merged is not None:
+                self._resume(merged)
+        cta.exited = cta.live_threads == 0
         for barrier in cta.named.values():
             self._complete_if_full(cta, barrier)
         self._turn_cluster()
@@ -612,18 +616,15 @@ class Machine:
         """barrier.cluster.arrive."""
         rank = strand.cta.rank
         self.record(Kind.CLUSTER_ARRIVE, strand.agent, point, phase=self.cluster.generation)
-        twice = self.cluster.arrive(((rank, thread) for thread in strand.threads), point)
+        twice = self.cluster.arrive(rank, strand.threads, point)
         if twice is not None:
-            self.blame(Fault.CLUSTER_TWICE, point, strand.agent, None, ((twice[1], "arrived here before"),))
+            self.blame(Fault.CLUSTER_TWICE, point, strand.agent, None, ((twice, "arrived here before"),))
         self._turn_cluster()
 
     def _turn_cluster(self) -> None:
-        if not self.cluster.arrived:
+        arrived = self.cluster.arrived
+        if not arrived or any(len(arrived.get(cta.rank, ())) < cta.live_threads for cta in self.ctas):
             return
-        for cta in self.ctas:
-            for lanes in cta.live.values():
-                if any((cta.rank, thread) not in self.cluster.arrived for thread in lanes):
-                    return
         self.cluster.turn()
         waiting, self.cluster_waiting = self.cluster_waiting, []
         for strand in waiting:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ class Strand:
     """
 
     __slots__ = (
+        "_warps",
         "agent",
         "at",
         "cta",
@@ -58,17 +60,21 @@ class Strand:
         self.order = machine.next_order(cta.rank, threads[0])
         self.done = False
         self.tally = 0
+        self._warps: dict[int, list[int]] | None = None
 
     def progress(self) -> None:
         """Note that the strand got somewhere: what it has been refused may be asked again."""
         self.refused = frozenset()
         self.tally += 1
 
-    def part(self, positions: Sequence[int]) -> Strand:
-        """A strand of the threads at these positions, with their share of the registers."""
+    def part(self, positions: Sequence[int], slots: Sequence[int] | None = None) -> Strand:
+        """A strand of the threads at these positions, with their share of the registers.
+
+        `slots` are the only ones that it will read before it meets the others again; None: it may read any.
+        """
         threads = tuple(self.threads[i] for i in positions)
         registers = self.registers.copy()
-        for slot in self.machine.program.varying:
+        for slot in self.machine.program.varying if slots is None else slots:
             value = registers[slot]
             if value.__class__ is tuple:
                 registers[slot] = narrow(value, positions)
@@ -84,25 +90,39 @@ class Strand:
 
     def warps(self) -> dict[int, list[int]]:
         """The positions of this strand's threads by warp."""
-        found: dict[int, list[int]] = {}
-        for position, thread in enumerate(self.threads):
-            found.setdefault(thread // WARP, []).append(position)
-        return found
+        if self._warps is None:
+            self._warps = {}
+            for position, thread in enumerate(self.threads):
+                self._warps.setdefault(thread // WARP, []).append(position)
+        return self._warps
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What lanes may read and write between the place where they part and the place where they meet, as slots."""
+
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
 
 
 class Join:
-    """Where lanes that a branch has parted meet again: never across warps, so each warp is released by itself."""
+    """Where lanes that a branch has parted meet again: never across warps, so each warp is released by itself.
 
-    __slots__ = ("expected", "outer", "parked", "segment")
+    `whole` is the strand of all of them as it was when they parted.
+    """
 
-    def __init__(self, segment: int, threads: Iterable[int], outer: tuple[Join, ...]) -> None:
+    __slots__ = ("expected", "outer", "parked", "region", "segment", "whole")
+
+    def __init__(self, segment: int, whole: Strand, region: Region) -> None:
         self.segment = segment
-        self.expected = set(threads)
+        self.whole = whole
+        self.region = region
+        self.expected = set(whole.threads)
         self.parked: list[Strand] = []
-        self.outer = outer
+        self.outer = whole.joins
 
-    def ready(self) -> list[list[Strand]]:
-        """Take out the parts of parked strands whose warps are complete, one list of parts for each merger."""
+    def ready(self) -> Strand | None:
+        """Take out the parked lanes whose warps are complete, as one strand; None when there are none."""
         arrived = {thread for strand in self.parked for thread in strand.threads}
         waiting = {thread // WARP for thread in self.expected - arrived}
         complete: list[Strand] = []
@@ -119,7 +139,42 @@ class Join:
                 rest.append(strand)
         self.parked = rest
         self.expected -= {thread for strand in complete for thread in strand.threads}
-        return [complete] if complete else []
+        return self.merged(complete) if complete else None
+
+    def release(self) -> Strand:
+        """Take out all parked lanes, whoever is missing."""
+        parked, self.parked = self.parked, []
+        self.expected -= {thread for strand in parked for thread in strand.threads}
+        return self.merged(parked)
+
+    def merged(self, strands: Sequence[Strand]) -> Strand:
+        """One strand of all the threads at the join: what differs between them becomes a tuple in thread order."""
+        order = sorted((thread, s, i) for s, strand in enumerate(strands) for i, thread in enumerate(strand.threads))
+        threads = tuple(thread for thread, _, _ in order)
+        if threads == self.whole.threads:
+            result = self.whole.part(range(len(threads)), ())
+        else:
+            members = set(threads)
+            result = self.whole.part([i for i, thread in enumerate(self.whole.threads) if thread in members])
+        registers = result.registers
+        held = [strand.registers for strand in strands]
+        for slot in self.region.writes:
+            registers[slot] = _interleave([own[slot] for own in held], order)
+        _merge_local(result, strands, order)
+        result.at = self.segment
+        result.joins = self.outer
+        result.refused = frozenset()
+        result.tally = max(strand.tally for strand in strands)
+        result.order = min(strand.order for strand in strands)
+        return result
+
+
+def _merge_local(result: Strand, strands: Sequence[Strand], order: Sequence[tuple[int, int, int]]) -> None:
+    result.local = {}
+    for address in {address for strand in strands for address in strand.local}:
+        found = [strand.local.get(address, (0, 0)) for strand in strands]
+        width = max(width for width, _ in found)
+        result.local[address] = (width, _interleave([value for _, value in found], order))
 
 
 def narrow(value: tuple[int, ...], positions: Sequence[int]) -> Value:
@@ -144,27 +199,8 @@ def spread(value: Value, count: int) -> Sequence[Any]:
     return value if value.__class__ is tuple else (value,) * count
 
 
-def merge(strands: Sequence[Strand]) -> Strand:
-    """One strand of all the threads: what differs between them becomes a tuple in thread order."""
-    if len(strands) == 1:
-        return strands[0]
-    order = sorted((thread, s, i) for s, strand in enumerate(strands) for i, thread in enumerate(strand.threads))
-    first = strands[0]
-    registers = first.registers.copy()
-    for slot in first.machine.program.varying:
-        values = [strand.registers[slot] for strand in strands]
-        if values[0].__class__ is tuple or any(value != values[0] for value in values[1:]):
-            registers[slot] = _interleave(values, order)
-    merged = Strand(first.machine, first.cta, tuple(thread for thread, _, _ in order), registers, first.at)
-    keys = {address for strand in strands for address in strand.local}
-    for address in keys:
-        found = [strand.local.get(address, (0, 0)) for strand in strands]
-        width = max(width for width, _ in found)
-        merged.local[address] = (width, _interleave([value for _, value in found], order))
-    merged.tally = max(strand.tally for strand in strands)
-    merged.order = min(strand.order for strand in strands)
-    return merged
-
-
 def _interleave(values: Sequence[Value], order: Sequence[tuple[int, int, int]]) -> Value:
+    first = values[0]
+    if first.__class__ is not tuple and all(value == first for value in values):
+        return first
     return uniform([v[i] if (v := values[s]).__class__ is tuple else v for _, s, i in order])
