@@ -1,0 +1,1 @@
+"""The CMake module `PtxlintCheck`; `ptxlint cmake-dir` prints where it is."""
