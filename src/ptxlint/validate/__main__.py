@@ -49,7 +49,12 @@ def tested(work: Work, options: argparse.Namespace) -> dict[str, Any]:
             "detail": "",
         }
         return {**entry, "outcome": outcome}
-    command = trial_command(variant, f"--launches={options.launches}", f"--delayed={options.delayed}")
+    limits = (
+        f"--launches={options.launches}",
+        f"--delayed={options.delayed}",
+        f"--delayed-seconds={options.delayed_seconds}",
+    )
+    command = trial_command(variant, *limits)
     lines = last_lines(command, options.launches * 0.05 + START_UP)
     if not lines:
         return {**entry, "outcome": {"kind": "hang", "right": 0, "wrong": 0, "detail": "process killed"}}
@@ -117,6 +122,12 @@ def sanitizer_version(path: Path) -> str:
     return text.strip().splitlines()[-1].removeprefix("Version ").split(" ")[0]
 
 
+def driver_release() -> str:
+    """The release of the installed driver, as nvidia-smi gives it."""
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]
+
+
 def parse_options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m ptxlint.validate", description=__doc__)
@@ -125,6 +136,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--record", type=Path, default=Path("fixtures/kernels/record.json"))
     parser.add_argument("--launches", type=int, default=200)
     parser.add_argument("--delayed", type=int, default=5, help="launches for each delay, 0 for none")
+    parser.add_argument("--delayed-seconds", type=float, default=30, help="for all delays of a variant together")
     parser.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
     parser.add_argument("--sanitizer", type=Path, help="path of compute-sanitizer; without it, it is not run")
     parser.add_argument("--sanitizer-seconds", type=float, default=20)
@@ -138,7 +150,7 @@ def main() -> int:
     options = parse_options()
     work = list(selected(options))
     results = record.read(options.record)
-    results["machine"].update(toolkit=toolkit(work[0][1]), launches=options.launches)
+    results["machine"].update(toolkit=toolkit(work[0][1]), driver=driver_release(), launches=options.launches)
     if not options.no_trials:
         run_trials(work, options, results)
     if options.sanitizer:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 NANOSECONDS = 20_000
 POINT = re.compile(
-    r"^\s*(?:@!?%?\w+\s+)?(?P<opcode>(?:mbarrier\.(?!test_wait|try_wait)|cp\.|cp\b|fence\.|bar(?:rier)?\.|wgmma\.|griddep|"
+    r"^\s*(?:@!?%?\w+\s+)?(?P<opcode>(?:mbarrier\.|cp\.|cp\b|fence\.|bar(?:rier)?\.|wgmma\.|griddep|"
     r"tensormap\.|(?:ld|st)\.(?:shared|async))[\w.:]*)"
 )
 
 SLEEPERS = {
     "every thread": "",
+    "threads of the first warp": "mov.u32 delay_word, %tid.x; set.lt.u32.u32 delay_word, delay_word, 32;",
     "threads of odd warps": "mov.u32 delay_word, %tid.x; and.b32 delay_word, delay_word, 32;",
     "CTAs of odd number": "mov.u32 delay_word, %ctaid.x; and.b32 delay_word, delay_word, 1;",
 }
