@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ptxlint.execution.arithmetic.floating import flush, relu, saturate
 from ptxlint.execution.arithmetic.form import Form, Function, Plan, element, is_float, mask, sign, width
-from ptxlint.execution.arithmetic.formats import F32, FORMATS, Format, from_float, round_to
+from ptxlint.execution.arithmetic.formats import BF16, F32, FORMATS, Format, from_float, round_to
 
 _INTEGRAL: dict[str, Callable[[float], float]] = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
 
@@ -90,7 +90,7 @@ def _range(type_name: str) -> tuple[int, int]:
 
 
 def _to_integer(form: Form, destination: str, source: str) -> Function | None:
-    """Out of range is clamped, also without `.sat`; a NaN gives 0."""
+    """Out of range is clamped, also without `.sat`; a NaN gives 0, or the top bit where f64 or 64 bits are in it."""
     layout, rounding = FORMATS.get(source), form.one_of(*_INTEGRAL)
     if layout is None or rounding is None:
         return None
@@ -99,11 +99,13 @@ def _to_integer(form: Form, destination: str, source: str) -> Function | None:
     low, high = _range(destination)
     ones = _register_mask(form, destination)
     read = mask(source)
+    is_wide = source == "f64" or width(destination) == 64
+    undefined = (low or high + 1 >> 1) & ones if is_wide else 0
 
     def convert(a: int) -> int:
         value = decode(prepare(a & read) if prepare else a & read)
         if value != value:
-            return 0
+            return undefined
         if math.isinf(value):
             return (high if value > 0 else low) & ones
         return min(max(int(integral(value)), low), high) & ones
@@ -144,6 +146,8 @@ def _between_floats(form: Form, destination: str, source: str) -> Function | Non
 def _narrowed(origin: Format, target: Format, mode: str, read: int) -> Function:
     if origin is target:
         return lambda a: a & read
+    if origin is BF16 and target is F32:
+        return lambda a: (a & read) << 16
     decode, encode = origin.decode, target.encode
     if mode == "rn":
         return lambda a: encode(decode(a & read))
@@ -163,7 +167,7 @@ def _to_integral(target: Format, integral: Callable[[float], float], decode: Cal
 def _to_tf32(form: Form) -> Function:
     """A tf32 is the f32 whose low 13 fraction bits are zero: a rounding of the magnitude's bit pattern."""
     mode = form.one_of("rn", "rz", "rna") or "rn"
-    top, infinity, nan = F32.sign, F32.infinity, F32.nan
+    top, infinity, nan = F32.sign, F32.infinity, F32.nan & ~0x1FFF
 
     def convert(a: int) -> int:
         magnitude = a & ~top

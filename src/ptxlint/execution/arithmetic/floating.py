@@ -312,10 +312,12 @@ def _with_nan(layout: Format, choose: Function, is_propagated: bool) -> Function
 
 
 def _with_combined_sign(layout: Format, better: Function, arity: int) -> Function:
-    """`.xorsign.abs`: the extremum of the magnitudes under the exclusive or of the signs."""
-    top, magnitude = layout.sign, layout.sign - 1
+    """`.xorsign.abs`: the extremum of the magnitudes under the exclusive or of the signs; a NaN has no sign."""
+    top, magnitude, infinity = layout.sign, layout.sign - 1, layout.infinity
+
+    def signed(bits: int, signs: int) -> int:
+        return bits if bits > infinity else bits | signs & top
+
     if arity == 3:
-        return lambda a, b, c: (
-            better(better(a & magnitude, b & magnitude), c & magnitude) & magnitude | (a ^ b ^ c) & top
-        )
-    return lambda a, b: better(a & magnitude, b & magnitude) & magnitude | (a ^ b) & top
+        return lambda a, b, c: signed(better(better(a & magnitude, b & magnitude), c & magnitude), a ^ b ^ c)
+    return lambda a, b: signed(better(a & magnitude, b & magnitude), a ^ b)

@@ -64,9 +64,9 @@ def round_to(form: Format, mode: str, is_negative: bool, mantissa: int, exponent
 
 
 def parts(value: float) -> tuple[int, int]:
-    """A finite float as a signed integer times a power of two."""
-    numerator, denominator = value.as_integer_ratio()
-    return numerator, 1 - denominator.bit_length()
+    """A finite float as a signed integer below 2**53 times a power of two."""
+    fraction, exponent = math.frexp(value)
+    return int(fraction * 9007199254740992.0), exponent - 53
 
 
 def from_float(form: Format, mode: str, value: float) -> int:

@@ -1,7 +1,7 @@
 """Integer arithmetic: PTX ISA, *Integer Arithmetic Instructions* and *Extended-Precision Integer Arithmetic*.
 
-Where the ISA leaves a result open (division by zero, the absolute value of the least integer) the value is the one
-that wraps, and all ones for a quotient by zero.
+Where the ISA leaves a result open the value is that of an H200: all ones for a division by zero, and the least integer
+for its own absolute value. The carry flag of a subtraction is there too: set when nothing is borrowed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ def add(form: Form) -> Plan:
 
 
 def sub(form: Form) -> Plan:
-    """*sub*, *sub.cc* and *subc*: the flag is the borrow."""
+    """*sub*, *sub.cc* and *subc*: the flag is the carry of `a + ~b + 1`, the inverse of the borrow."""
     ones = mask(form.type)
     match _carry(form):
         case (False, False):
             return _lanes_or_saturated(form, lambda a, b: (a - b) & ones, lambda a, b: a - b)
         case (False, True):
-            return _with_carry(form, 2, lambda a, b: ((a - b) & ones, 1 if a < b else 0))
+            return _with_carry(form, 2, lambda a, b: ((a - b) & ones, 0 if a < b else 1))
         case (True, False):
-            return _with_carry(form, 2, lambda a, b, borrow: (a - b - borrow) & ones)
-    return _with_carry(form, 2, lambda a, b, borrow: ((a - b - borrow) & ones, 1 if a < b + borrow else 0))
+            return _with_carry(form, 2, lambda a, b, carry: (a - b + carry - 1) & ones)
+    return _with_carry(form, 2, lambda a, b, carry: ((d := a - b + carry - 1) & ones, 0 if d < 0 else 1))
 
 
 def mul(form: Form) -> Plan:
@@ -101,11 +101,11 @@ def rem(form: Form) -> Plan:
     """*rem*, with the sign of the dividend."""
     ones, s = mask(form.type), sign(form.type)
     if not s:
-        return Plan(lambda a, b: a % b if b else a, (form.type, form.type))
+        return Plan(lambda a, b: a % b if b else ones, (form.type, form.type))
 
     def remainder(a: int, b: int) -> int:
         if not b:
-            return a
+            return ones
         x, y = (a ^ s) - s, abs((b ^ s) - s)
         return (x % y if x >= 0 else -(-x % y)) & ones
 
