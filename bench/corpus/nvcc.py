@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
 from functools import partial
@@ -51,20 +52,23 @@ def tool(name: str) -> str:
 
 
 def run(command: list[str]) -> None:
-    """Run a compiler to its end.
+    """Run a compiler, and the processes that it starts, to their end.
 
     Raises: CompileError with its first complaint.
     """
     program = Path(command[0]).name
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise CompileError(f"{program}: no result within {SECONDS} s") from error
-    if done.returncode:
-        said = (done.stderr + done.stdout).splitlines()
-        print("\n".join(said))
-        complaint = next((line for line in said if re.search(r"\b(error|fatal)\b", line)), "\n".join(said[:1]))
-        raise CompileError(f"{program}: {complaint}")
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
+    ) as running:
+        try:
+            said, _ = running.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired as error:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise CompileError(f"{program}: no result within {SECONDS} s") from error
+    if running.returncode:
+        print(said)
+        complaint = next((line for line in said.splitlines() if re.search(r"\b(error|fatal)\b", line)), "")
+        raise CompileError(f"{program}: {complaint or f'exit status {running.returncode}'}")
 
 
 def yield_to_others() -> None:

@@ -12,6 +12,10 @@ from bench.corpus.produce import Recipe, produce
 
 REQUIREMENTS = ("nvidia-cuda-cccl==13.3.5.0.6",)
 
+SOURCES = Path(__file__).parents[1] / "sources" / "cccl"
+ALGORITHMS = ("TRANSFORM", "REDUCE", "SCAN", "SORT_KEYS", "SORT_PAIRS", "SELECT", "PARTITION", "HISTOGRAM", "MERGE",
+              "MERGE_SORT", "SEGMENTED", "RUNS", "UNIQUE", "BY_KEY", "FOR_EACH", "BATCHED_COPY",
+              "ADJACENT")  # fmt: skip
 ARCHES = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 NEWEST_ISA = 900
 """What nvcc 13.0 writes: PTX ISA 9.0."""
@@ -220,11 +224,25 @@ def wrapper_recipes(include: Path) -> Iterator[Recipe]:
                 yield cuda_recipe(f"ptx_{header.stem}", arch, PREAMBLE + "".join(bodies), (f"-I{include}",))
 
 
+def program_recipes(include: Path) -> Iterator[Recipe]:
+    """Programs over the library's classes, optimized and for the debugger, and the kernels of cub's algorithms."""
+    flags = (f"-I{include}",)
+    for name in ("barriers", "pipelines", "bulk_copies", "cub_blocks"):
+        for arch in ARCHES[1:] if name == "bulk_copies" else ARCHES:
+            yield cuda_recipe(name, arch, SOURCES / f"{name}.cu", flags)
+            yield cuda_recipe(f"{name}_debug", arch, SOURCES / f"{name}.cu", (*flags, "-G"))
+    for place, algorithm in enumerate(ALGORITHMS):
+        arches = ARCHES if algorithm == "TRANSFORM" else (ARCHES[place % len(ARCHES)],)
+        for arch in arches:
+            name = f"cub_device_{algorithm.lower()}"
+            yield cuda_recipe(name, arch, SOURCES / "cub_device.cu", (*flags, f"-DALGORITHM={algorithm}"))
+
+
 def main() -> int:
     """Build the modules into the folder named on the command line."""
     include = Path(str(distribution("nvidia-cuda-cccl").locate_file("nvidia/cu13/include/cccl")))
     yield_to_others()
-    return produce(list(wrapper_recipes(include)), "nvidia-cuda-cccl", time_limit=1800)
+    return produce([*wrapper_recipes(include), *program_recipes(include)], "nvidia-cuda-cccl", time_limit=1800)
 
 
 if __name__ == "__main__":
