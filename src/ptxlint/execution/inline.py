@@ -57,9 +57,9 @@ def inline(function: Function, module: Module) -> Function:
     """
     if function.body is None or not any(instruction.opcode == _CALL for instruction in function.body):
         return function
-    expansion = _Expansion(_definitions(module))
+    expansion = _Expansion(_definitions(module), size=len(function.body))
     expansion.splice(function, _Names({}, {}), (function.name,), None, None)
-    if not expansion.spliced:
+    if expansion.size == len(function.body):
         return function
     variables = (*function.variables, *expansion.variables.values())
     passed = {name for instruction in expansion.body if instruction.opcode == _CALL for name in _passed(instruction)}
@@ -182,7 +182,7 @@ class _Expansion:
     registers: list[tuple[str, str, int | None]] = field(default_factory=list)
     parameters: set[str] = field(default_factory=set)
     numbers: Iterable[int] = field(default_factory=lambda: count(1))
-    spliced: int = 0
+    size: int = 0
 
     def splice(
         self, function: Function, names: _Names, chain: tuple[str, ...], call: Loc | None, leave: str | None
@@ -242,13 +242,13 @@ class _Expansion:
             or callee.body is None
             or callee.name in chain
             or len(chain) > DEEPEST_CALL
-            or len(self.body) + len(callee.body) > LARGEST_BODY
+            or self.size + _growth(callee) > LARGEST_BODY
             or (len(arguments), len(results)) != (len(callee.parameters), len(callee.results))
             or _overlap(callee, results, arguments)
         ):
             return False
         number = next(iter(self.numbers))
-        self.spliced += 1
+        self.size += _growth(callee)
         names = self._names(callee, f"$c{number}")
         leave, beyond = f"$L__return$c{number}", f"$L__skip$c{number}"
         if call.guard is not None:
@@ -358,6 +358,11 @@ def _spliced_modifiers(instruction: Instruction) -> tuple[str, ...]:
     if any(isinstance(operand, Address) and isinstance(operand.base, Symbol) for operand in instruction.operands):
         return modifiers
     return tuple("local" if modifier in _PARAMETER else modifier for modifier in modifiers)
+
+
+def _growth(callee: Function) -> int:
+    """The most instructions that a call of the function turns into: its body, two copies a parameter, the guard."""
+    return len(callee.body or ()) + 2 * (len(callee.parameters) + len(callee.results)) + 1
 
 
 def _overlap(callee: Function, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> bool:
