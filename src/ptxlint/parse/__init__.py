@@ -13,7 +13,7 @@ __all__ = ["parse", "parse_bytes", "parse_plainly"]
 
 def parse(text: str) -> Module:
     """The module that the text holds. Raises PtxSyntaxError."""
-    return scan(blanked(text))
+    return scan(blanked(text.replace("\r\n", "\n")))
 
 
 def parse_plainly(text: str) -> Module:
@@ -21,7 +21,7 @@ def parse_plainly(text: str) -> Module:
     from ptxlint.parse.syntax import read_module
 
     builder = ModuleBuilder()
-    builder.read(read_module(blanked(text)))
+    builder.read(read_module(blanked(text.replace("\r\n", "\n"))))
     return builder.finish()
 
 
@@ -40,4 +40,4 @@ def decoded(data: bytes) -> str:
         line = before.count(b"\n") + 1
         column = len(before) - (before.rfind(b"\n") + 1) + 1
         raise PtxSyntaxError(Span(line, column), "a NUL byte: this is a binary file, not PTX text")
-    return data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+    return data.decode("utf-8", "surrogateescape")

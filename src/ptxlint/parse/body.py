@@ -7,7 +7,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 from ptxlint import ir
 from ptxlint.ir import Guard, Immediate, Instruction, Note, Operand, Register, Symbol, Variable
-from ptxlint.parse.constants import NotConstantError, fold, integer
+from ptxlint.parse.constants import DEEPEST, NotConstantError, fold, integer
 from ptxlint.parse.drafts import instruction
 from ptxlint.parse.locs import Locs
 from ptxlint.parse.nodes import (
@@ -33,6 +33,7 @@ from ptxlint.parse.nodes import (
     Targets,
     Unary,
     Word,
+    depth,
 )
 from ptxlint.parse.scopes import NAME, Names, RedeclaredError, UndeclaredError
 from ptxlint.parse.shapes import Form, IrregularError
@@ -215,6 +216,8 @@ class Body:
                 self._notes.append(Note(setting.start.span, f"unknown directive .{name.lstrip('?')}"))
 
     def _instruction(self, operation: Operation) -> Instruction:
+        if depth(operation.operands) > DEEPEST:
+            _fail(operation.opcode.span, f"the operands of '{operation.opcode}' are nested too deeply")
         operands = tuple([self._operand(expression, operation.opcode) for expression in operation.operands])
         guard = None
         if operation.guard is not None:
@@ -272,7 +275,7 @@ class Body:
                 base, offset = self._based(expression, place)
                 if isinstance(base, Symbol):
                     return Symbol(base.name, base.offset + offset)
-        raise PtxSyntaxError(place.span, f"an operand of '{place}' is neither an operand nor a constant")
+        raise PtxSyntaxError(place.span, f"an operand of '{place}' is neither a name nor a constant")
 
     def _based(self, expression: Expression, place: Word) -> tuple[Operand, int]:
         """`base + constant + constant` as an operand and the sum."""
@@ -287,7 +290,7 @@ class Body:
             offset += value if expression.sign == "+" else -value
             expression = expression.left
         if isinstance(expression, Binary) and not _is_constant(expression):
-            _fail(place.span, f"an address of '{place}' is not a base plus a constant")
+            _fail(place.span, f"an operand of '{place}' is not a name plus a constant")
         return self._operand(expression, place), offset
 
 

@@ -6,14 +6,16 @@ import re
 
 from ptxlint.source import PtxSyntaxError, Span
 
-_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|(?m:^[ \t]*(?:#|@@DWARF)[^\n]*)')
+_COMMENT = re.compile(
+    r'"[^"\n]*"|//[^\n]*|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/|/\*|(?m:^[ \t]*(?:#|@@DWARF)[^\n]*)',
+)
 
 
 def blanked(text: str) -> str:
     """The text without comments, `#` lines and `@@DWARF` lines (PTX 1.x). Raises PtxSyntaxError for an open comment."""
     if "//" not in text and "/*" not in text and "#" not in text and "@@" not in text:
         return text
-    if "/*" in text or "#" in text or "@@" in text:
+    if "/*" in text or "#" in text or "@@" in text or text.count("//") > text.count("\n"):
         return _COMMENT.sub(_blank, text)
     first, *pieces = text.split("//")
     kept = [first]
@@ -31,7 +33,7 @@ def _blank(matched: re.Match[str]) -> str:
         return comment
     if comment[:2] != "/*":
         return ""
-    if len(comment) < 4 or not comment.endswith("*/"):
+    if comment == "/*":
         before = matched.string[: matched.start()]
         span = Span(before.count("\n") + 1, matched.start() - before.rfind("\n"))
         raise PtxSyntaxError(span, "a comment is opened and never closed; expected '*/'")

@@ -11,6 +11,8 @@ from ptxlint.parse.nodes import Bar, Binary, Cast, Conditional, Expression, Name
 from ptxlint.source import PtxSyntaxError
 
 WARP_SIZE = 32
+DEEPEST = 200
+"""How many levels of nested operands and expressions are read."""
 
 _MASK = (1 << 64) - 1
 _SIGN = 1 << 63
@@ -47,23 +49,25 @@ def integer(word: Word) -> int:
     return value
 
 
-def fold(expression: Expression) -> int | float:
-    """The value of a constant expression. Raises NotConstantError."""
+def fold(expression: Expression, depth: int = 0) -> int | float:
+    """The value of a constant expression. Raises NotConstantError, also when it is nested too deeply."""
+    if depth > DEEPEST:
+        raise NotConstantError
     match expression:
         case Number(word):
             return number(word)
         case Name(word) if word == "WARP_SZ":
             return WARP_SIZE
         case Unary(sign, operand):
-            return _unary(sign, fold(operand))
+            return _unary(sign, fold(operand, depth + 1))
         case Binary(left, sign, right):
-            return _binary(sign, fold(left), fold(right))
+            return _binary(sign, fold(left, depth + 1), fold(right, depth + 1))
         case Bar(left, right):
-            return _binary("|", fold(left), fold(right))
+            return _binary("|", fold(left, depth + 1), fold(right, depth + 1))
         case Conditional(condition, yes, no):
-            return fold(yes) if fold(condition) else fold(no)
+            return fold(yes, depth + 1) if fold(condition, depth + 1) else fold(no, depth + 1)
         case Cast(_, operand):
-            return fold(operand)
+            return fold(operand, depth + 1)
         case _:
             raise NotConstantError
 

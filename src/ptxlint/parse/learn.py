@@ -21,8 +21,11 @@ from ptxlint.parse.nodes import (
     Statement,
     Unary,
     Word,
+    depth,
 )
 from ptxlint.parse.shapes import BLANK, KINDS, LONG, Recipe, interleave
+
+_DEEPEST = 30
 
 
 class OpaqueError(Exception):
@@ -58,6 +61,8 @@ class _Learner:
         if not statements:
             raise OpaqueError
         *before, last = statements
+        if depth(tuple(statements)) > _DEEPEST:
+            raise OpaqueError
         prefix: Sequence[Statement] = before if isinstance(last, Operation) else statements
         code = _compiled("t, i, l, c", self._code(tuple(prefix))) if prefix else None
         form = self._form(last) if isinstance(last, Operation) else None

@@ -218,3 +218,13 @@ class Prototype(NamedTuple):
 Statement: TypeAlias = (
     Operation | LabelMark | Targets | LocMark | Open | Close | Declaration | Setting | Header | Prototype
 )
+
+
+def depth(node: object) -> int:
+    """How deep nodes lie within one another: 1 for a word, found without recursion."""
+    levels = 0
+    level = [node]
+    while level:
+        levels += 1
+        level = [item for each in level if isinstance(each, tuple) for item in each]
+    return levels

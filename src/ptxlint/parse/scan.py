@@ -15,6 +15,7 @@ from ptxlint.parse.store import ShapeStore
 from ptxlint.source import PtxSyntaxError, Span
 
 _BLOCK = 1 << 18
+_LONGEST_BLOCK = 1 << 22
 _LONGEST_SHAPE = 4000
 
 _UNFINISHED = "\1"
@@ -27,13 +28,29 @@ def scan(text: str) -> Module:
     """The module that a text without comments holds. Raises PtxSyntaxError."""
     if BLANK in text:
         raise PtxSyntaxError(_span(text, text.index(BLANK)), "a NUL character: this is not PTX text")
-    scanner = _Scanner()
     with _collector_paused():
-        for block in _blocks(text):
-            scanner.read(block)
-        module = scanner.finish(text)
+        try:
+            module = _scanned(text)
+        except PtxSyntaxError:
+            if len(text) <= _BLOCK:
+                _explain(text)
+            raise
     _shapes.settle()
     return module
+
+
+def _scanned(text: str) -> Module:
+    scanner = _Scanner()
+    for block in _blocks(text):
+        scanner.read(block)
+    return scanner.finish(text)
+
+
+def _explain(text: str) -> None:
+    """Let the grammar read it all: where the error is one of syntax, it knows best what was expected there."""
+    from ptxlint.parse.syntax import read_module
+
+    read_module(text)
 
 
 @contextmanager
@@ -55,14 +72,27 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """The text in pieces of bounded length, each ending with a `;` that ends a statement."""
+    """The text in pieces of bounded length, each ending with a `;` that ends a statement.
+
+    A longer piece is a single statement, or what stands after the last one.
+    """
     start = 0
     while start < len(text):
         end = text.find(";\n", start + _BLOCK) + 1
-        if end == 0:
-            end = len(text)
+        if end == 0 or end - start > _LONGEST_BLOCK:
+            end = _last_statement(text, start) or text.find(";", start + _BLOCK) + 1 or len(text)
         yield text[start:end]
         start = end
+
+
+def _last_statement(text: str, start: int) -> int:
+    """Where the last statement ends that lies within a block from there; 0 when there is none."""
+    end = min(start + _BLOCK, len(text))
+    while (semicolon := text.rfind(";", start, end)) >= 0:
+        if text.count('"', text.rfind("\n", start, semicolon) + 1 or start, semicolon) % 2 == 0:
+            return semicolon + 1
+        end = semicolon
+    return 0
 
 
 def _span(text: str, offset: int) -> Span:
@@ -102,6 +132,9 @@ class _Scanner:
 
     def read(self, block: str) -> None:
         """Take in a block."""
+        if len(block) > _LONGEST_BLOCK:
+            self._read_alone(block)
+            return
         parts = WORDS.split(block)
         words = parts[1::2]
         chunks = BLANK.join(parts[0::2]).split(";")
@@ -130,6 +163,13 @@ class _Scanner:
             base += shape.blanks
         self._column = _column_after(chunks[measured:], words[measured_base:], self._column)
         self._line = line
+
+    def _read_alone(self, block: str) -> None:
+        """Take in a long statement without looking at its words."""
+        end = ";" if block.endswith(";") else ""
+        self._line += self._ask_grammar(block, _Chunk(block, [], 0, self._line, self._column, end))
+        newline = block.rfind("\n")
+        self._column = len(block) - newline - 1 if newline >= 0 else self._column + len(block)
 
     def finish(self, text: str) -> Module:
         """The module, once every block is taken in."""

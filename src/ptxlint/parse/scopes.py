@@ -13,7 +13,7 @@ from ptxlint.parse.drafts import register
 NAME = re.compile(r"(?:[a-zA-Z][\w$]*|[_$%][\w$]+)(?:(?:\.|::)[\w$]+)*", re.ASCII)
 NUMBER = re.compile(
     r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?"
-    r"|(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?",
+    r"|(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d{1,400}U?",
     re.ASCII,
 )
 """The grammar's WORD and NUMBER (a test compares them with ptx.lark)."""

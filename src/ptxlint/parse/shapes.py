@@ -115,7 +115,7 @@ def interleave(pieces: Sequence[str], words: Sequence[str]) -> str:
 
 def opaque(blanked: str) -> Shape:
     """The shape of a text that only the grammar can read."""
-    return Shape(blanked.count(BLANK), blanked.count("\n"))
+    return Shape(blanked.count(BLANK), blanked.count("\n"), needs_column=True)
 
 
 def revive(blanked: str, recipe: Recipe) -> Shape:

@@ -43,6 +43,7 @@ from ptxlint.parse.nodes import (
 )
 from ptxlint.source import PtxSyntaxError, Span
 
+_MOST_WORDS = 1_000_000
 _READABLE = {
     "WORD": "a name",
     "NUMBER": "a number",
@@ -84,7 +85,10 @@ def read_fragment(text: str, line: int = 1, column: int = 1) -> list[Statement]:
     counter = state.line_ctr
     counter.line, counter.line_start_pos, counter.column = line, 1 - column, column
     try:
-        parser.exhaust_lexer()
+        for count, token in enumerate(parser.lexer_thread.lex(parser.parser_state)):  # type: ignore[no-untyped-call]
+            parser.feed_token(token)
+            if count > _MOST_WORDS:
+                raise PtxSyntaxError(_word(token).span, f"a statement of more than {_MOST_WORDS} words")
         return _flatten(parser.feed_eof())  # type: ignore[no-untyped-call]
     except UnexpectedInput as error:
         _explain(error, text, line, column)
