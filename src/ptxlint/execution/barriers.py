@@ -14,7 +14,10 @@ MOST_ARRIVALS = (1 << 20) - 1
 
 @dataclass(slots=True)
 class Copy:
-    """An asynchronous operation that completes on an mbarrier. `size` None: bytes of a tensor box, not in the PTX."""
+    """An asynchronous operation that completes on an mbarrier.
+
+    `size` None: bytes of a tensor box, not in the PTX. `destination`: the shared memory that it fills, -1 for none.
+    """
 
     point: int
     agent: object
@@ -22,6 +25,7 @@ class Copy:
     size: int | None
     arrivals: int = 0
     order: int = 0
+    destination: int = -1
 
 
 @dataclass(slots=True)
@@ -36,7 +40,10 @@ class Arrival:
 
 @dataclass(slots=True)
 class Mbarrier:
-    """An mbarrier object. `pending` is negative while more threads have arrived than the phase had left."""
+    """An mbarrier object. `pending` is negative while more threads have arrived than the phase had left.
+
+    `raised` counts the arrivals that `cp.async.mbarrier.arrive` has added to this phase and takes back by itself.
+    """
 
     address: int
     init_point: int
@@ -48,6 +55,7 @@ class Mbarrier:
     phase: int = 0
     observed: int = -1
     live: bool = True
+    raised: int = 0
     unsized: list[Copy] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
     expects: list[Arrival] = field(default_factory=list)
@@ -71,6 +79,7 @@ class Mbarrier:
         self.history.append((tuple(self.arrivals), tuple(self.expects), tuple(self.copies)))
         self.arrivals, self.expects, self.copies = [], [], []
         self.phase += 1
+        self.raised = 0
         self.pending += self.expected
 
     def settle(self) -> None:

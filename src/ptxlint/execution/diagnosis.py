@@ -82,14 +82,14 @@ class _Diagnosis:
         for search in (
             self._bytes,
             self._expect_only,
-            self._counts,
+            self._missing_arrivals,
             self._repeated_parity,
+            self._extra_arrivals,
             self._role_barrier,
             self._initial_parity,
             self._any_parity,
             self._nobody_arrives,
             self._stale_address,
-            self._unreached_barrier,
         ):
             found = search()
             if found is not None:
@@ -148,20 +148,25 @@ class _Diagnosis:
         """Whether the expect_tx operations alone are as many as the arrivals that the barrier lacks."""
         return agents >= 1 and len(barrier.expects) >= barrier.pending
 
-    def _counts(self) -> Incident | None:
-        """Another count at the initialization: as many arrivals as came in the phase."""
+    def _missing_arrivals(self) -> Incident | None:
+        """A smaller count at the initialization: as many arrivals as came in the phase."""
         for _, point, barrier in self._waits():
             arrived = sum(a.count for a in barrier.arrivals)
-            if 0 < arrived < barrier.expected:
-                found = self._count(barrier, arrived, point)
-                if found is not None:
-                    return found
-        for incident in self.machine.incidents:
-            if incident.fault is Fault.OVER_ARRIVAL and incident.object is not None:
-                barrier = self.machine.mbarriers[incident.object]
-                for total in self._totals(barrier):
-                    if self._mends(self._with_counts(barrier, total)):
-                        return incident._replace(details={**incident.details, "arrivals": total})
+            if barrier.raised and arrived == barrier.raised and barrier.pending == barrier.expected:
+                return self._count_incident(barrier, 0, point)
+            if 0 < arrived < barrier.expected and self._mends(self._with_counts(barrier, arrived)):
+                return self._count_incident(barrier, arrived, point)
+        return None
+
+    def _extra_arrivals(self) -> Incident | None:
+        """A larger count at the initialization: as many arrivals as the places that arrive add up to."""
+        surplus = [i for i in self.machine.incidents if i.fault in (Fault.OVER_ARRIVAL, Fault.OVERTAKE)]
+        for incident in surplus[:2]:
+            barrier = self.machine.mbarriers.get(-1 if incident.object is None else incident.object)
+            for total in self._totals(barrier) if barrier else ():
+                if barrier and self._mends(self._with_counts(barrier, total)):
+                    details = {"expected": barrier.expected, **incident.details, "arrivals": total}
+                    return incident._replace(fault=Fault.OVER_ARRIVAL, details=details)
         return None
 
     def _totals(self, barrier: Mbarrier) -> list[int]:
@@ -175,12 +180,10 @@ class _Diagnosis:
                 whole[place] = max(whole.get(place, 0), count)
         first = sum(a.count for a in barrier.history[0][0]) if barrier.history else 0
         everything = sum(a.count for h in [*barrier.history[:1], (barrier.arrivals, (), ())] for a in h[0])
-        totals = [max(whole.values(), default=0), sum(whole.values()), first, everything]
+        totals = [max(whole.values(), default=0), sum(whole.values()), first, everything, 2 * barrier.expected]
         return [t for t in dict.fromkeys(totals) if t > barrier.expected]
 
-    def _count(self, barrier: Mbarrier, arrivals: int, point: int) -> Incident | None:
-        if not self._mends(self._with_counts(barrier, arrivals)):
-            return None
+    def _count_incident(self, barrier: Mbarrier, arrivals: int, point: int) -> Incident:
         places = [(a.point, f"{a.count} arrived here") for a in barrier.arrivals[:3]]
         strand = next(strand for strand, _, stuck in self._waits() if stuck is barrier)
         return self._incident(
@@ -224,29 +227,58 @@ class _Diagnosis:
         return [*first, *second]
 
     def _repeated_parity(self) -> Incident | None:
-        for group in self._suspects():
-            repeat = self._first_repeat(group)
-            if repeat is not None and self._mends(Repair(alternating=group.points)):
-                return self._parity_incident(group, repeat)
+        """Waits that ask again for a parity they have had: each group by itself, then all of them together."""
+        repeats = [(g, repeat) for g in self._suspects() if (repeat := self._first_repeat(g)) is not None]
+        for group, repeat in repeats:
+            repair = Repair(alternating=group.points)
+            if self._mends(repair):
+                return self._parity_incident(group, repeat, repair)
+        if len(repeats) > 1:
+            points = frozenset(point for group, _ in repeats for point in group.points)
+            repair = Repair(alternating=points)
+            if self._mends(repair):
+                group, repeat = min(repeats, key=lambda item: item[1].order)
+                return self._parity_incident(group, repeat, repair)
         return None
 
     def _any_parity(self) -> Incident | None:
+        """Waits that would be right if they asked for the phases in turn, from the first or from the second."""
         for group in self._suspects():
-            if self._first_repeat(group) is None and self._mends(Repair(alternating=group.points)):
-                return self._parity_incident(group, self._last_wait(group))
+            for start in (None, 0, 1):
+                repair = Repair(alternating=group.points, start=start)
+                is_new = start is not None or self._first_repeat(group) is None
+                if is_new and self._mends(repair) and self._comes_back(group, repair):
+                    wait = self._last_wait(group)
+                    restarts = self._restarts(wait.point)
+                    fault = Fault.PARITY_RESTARTED if restarts else Fault.PARITY_OF_OTHER_SLOT
+                    return self._wait_incident(fault, wait)
         return None
 
     def _initial_parity(self) -> Incident | None:
-        """The other parity throughout; only where the waits come back, else it is one wait too many."""
+        """The other parity throughout; only where the waits come back, else it is one wait too many.
+
+        Both sides of a ring may seem to begin wrong. The side that waits for data cannot begin with a free pass.
+        """
+        found: list[tuple[bool, Event]] = []
         for group in self._suspects():
             repair = Repair(flipped=group.points)
-            if self._mends(repair):
-                again = self.rerun(repair)
-                visits = [e for e in again.events if e.kind is Kind.WAIT and e.point in group.points]
-                if any(event.phase > 0 for event in visits):
-                    first = self._first_wait(group)
-                    return first and self._wait_incident(Fault.PARITY_INITIAL, first)
-        return None
+            if self._mends(repair) and self._comes_back(group, repair):
+                first = self._first_wait(group)
+                if first is not None:
+                    found.append((self._carries_data(group, repair), first))
+        if not found:
+            return None
+        return self._wait_incident(Fault.PARITY_INITIAL, min(found, key=lambda item: item[0])[1])
+
+    def _comes_back(self, group: WaitGroup, repair: Repair) -> bool:
+        """Whether the waits of a group go through more than one phase of a barrier once it is mended."""
+        events = self.rerun(repair).events
+        return any(e.kind is Kind.WAIT and e.point in group.points and e.phase > 0 for e in events)
+
+    def _carries_data(self, group: WaitGroup, repair: Repair) -> bool:
+        """Whether copies complete on the barriers of a group."""
+        events = self.rerun(repair).events
+        return any(e.kind is Kind.COPY and e.object in group.barriers for e in events)
 
     def _nobody_arrives(self) -> Incident | None:
         for strand, point, barrier in self._waits():
@@ -277,8 +309,8 @@ class _Diagnosis:
             for point in self.machine.program.events
         )
 
-    def _parity_incident(self, group: WaitGroup, event: Event) -> Incident:
-        return self._wait_incident(self._kind(group, event), event)
+    def _parity_incident(self, group: WaitGroup, event: Event, repair: Repair) -> Incident:
+        return self._wait_incident(self._kind(group, event, repair), event)
 
     def _wait_incident(self, fault: Fault, event: Event) -> Incident:
         barrier = self.machine.mbarriers[event.object] if event.object in self.machine.mbarriers else None
@@ -287,33 +319,22 @@ class _Diagnosis:
         others = ((barrier.init_point, "initialized here"),) if barrier else ()
         return Incident(fault, event.point, event.agent, event.object, event.order, details, others)
 
-    def _kind(self, group: WaitGroup, event: Event) -> Fault:
-        parities = [e.amount for e in self._history(event)]
-        if len(parities) > 1 and len(set(parities)) == 1 and not self._restarts(event.point):
-            return Fault.PARITY_CONSTANT
+    def _kind(self, group: WaitGroup, event: Event, repair: Repair) -> Fault:
+        """Which mistake the parities of an agent at one barrier show, all of them, as the mended run has them."""
         if self._restarts(event.point):
             return Fault.PARITY_RESTARTED
-        runs = _run_lengths(parities)
+        mended = self.rerun(repair)
+        asked = [e.amount for e in _history(mended.events, event)]
+        if len(set(asked)) == 1:
+            return Fault.PARITY_CONSTANT
+        runs = _run_lengths(asked)
         if len(group.barriers) == 1 and len(runs) > 1 and all(length > 1 for length in runs[:-1]):
             return Fault.PARITY_OF_OTHER_SLOT
         return Fault.PARITY_CONSTANT
 
     def _history(self, event: Event) -> list[Event]:
-        """The waits of an agent on the barrier of one of its waits, polls and repeated looks at one phase left out."""
-        thread = event.agent.threads[0] if event.agent else -1
-        rank = event.agent.rank if event.agent else 0
-        found: list[Event] = []
-        worked = True
-        for other in [*self.machine.events, *self._stuck_events()]:
-            if other.agent is None or other.agent.rank != rank or thread not in other.agent.threads:
-                continue
-            if other.kind is not Kind.WAIT:
-                worked = worked or other.kind is not Kind.POLL
-            elif other.object == event.object:
-                if worked or not found or found[-1].amount != other.amount:
-                    found.append(other)
-                worked = False
-        return found
+        """The waits of an agent on the barrier of one of its waits, the one that it is stuck at included."""
+        return _history([*self.machine.events, *self._stuck_events()], event)
 
     def _stuck_events(self) -> list[Event]:
         end = len(self.machine.events)
@@ -404,16 +425,25 @@ class _Diagnosis:
                 return self._stuck_incident(Fault.ROLE_BARRIER, strand, point, barrier.number, arrived=barrier.arrived)
         return None
 
-    def _unreached_barrier(self) -> Incident | None:
-        for strand in self.stuck:
-            if strand.state == "at cluster barrier":
-                return self._stuck_incident(Fault.STUCK_CLUSTER, strand, self._cluster_point(strand), None)
-        for strand, point, barrier in self._at_barriers():
-            count = barrier.count or strand.cta.threads
-            return self._stuck_incident(
-                Fault.STUCK_BARRIER, strand, point, barrier.number, arrived=barrier.arrived, count=count
-            )
-        return None
+    def _unreached_barrier(self) -> Incident:
+        """Agents that are stuck at barriers alone, of the CTA or of the cluster."""
+        at_barriers = list(self._at_barriers())
+        if not at_barriers:
+            strand = self.stuck[0]
+            return self._stuck_incident(Fault.STUCK_CLUSTER, strand, self._cluster_point(strand), None)
+        strand, point, barrier = at_barriers[0]
+        if len({other.number for _, _, other in at_barriers}) > 1:
+            others = [(p, f"{s.agent} never gets past this barrier") for s, p, _ in at_barriers[1:3]]
+            order = len(self.machine.events)
+            return Incident(Fault.CYCLE, point, strand.agent, barrier.number, order, {}, tuple(others))
+        return self._stuck_incident(
+            Fault.STUCK_BARRIER,
+            strand,
+            point,
+            barrier.number,
+            arrived=barrier.arrived,
+            count=barrier.count or strand.cta.threads,
+        )
 
     def _cluster_point(self, strand: Strand) -> int:
         return self.machine.cluster.points.get(strand.cta.rank, {}).get(strand.threads[0], 0)
@@ -428,12 +458,15 @@ class _Diagnosis:
         if self.machine.incidents:
             return min(self.machine.incidents, key=lambda incident: incident.order)
         waits = list(self._waits())
+        if not waits:
+            return self._unreached_barrier()
         strand, point, barrier = waits[0]
         revisit = self._revisited(waits)
         if revisit is not None:
             return self._wait_incident(Fault.PARITY_OF_OTHER_SLOT, revisit)
         others = [(p, f"{s.agent} never gets past this wait") for s, p, _ in waits[1:4]]
-        fault = Fault.CYCLE if len(waits) > 1 else Fault.STUCK
+        others += [(p, f"{s.agent} never gets past this barrier") for s, p, _ in self._at_barriers()][:2]
+        fault = Fault.CYCLE if others else Fault.STUCK
         return self._incident(
             fault, point, strand, barrier, others, phase=barrier.phase, pending=barrier.pending, tx=barrier.tx
         )
@@ -491,6 +524,24 @@ def wait_groups(machine: Machine) -> list[WaitGroup]:
             groups.remove(group)
         groups.append(merged)
     return [WaitGroup(frozenset(points), frozenset(barriers)) for points, barriers in groups]
+
+
+def _history(events: Sequence[Event], event: Event) -> list[Event]:
+    """The waits of an agent on the barrier of one of its waits, polls and repeated looks at one phase left out."""
+    thread = event.agent.threads[0] if event.agent else -1
+    rank = event.agent.rank if event.agent else 0
+    found: list[Event] = []
+    worked = True
+    for other in events:
+        if other.agent is None or other.agent.rank != rank or thread not in other.agent.threads:
+            continue
+        if other.kind is not Kind.WAIT:
+            worked = worked or other.kind is not Kind.POLL
+        elif other.object == event.object:
+            if worked or not found or found[-1].amount != other.amount:
+                found.append(other)
+            worked = False
+    return found
 
 
 def _is_touched(machine: Machine, addresses: Iterable[int]) -> bool:

@@ -7,6 +7,7 @@ within the budget.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +18,7 @@ from ptxlint.execution import diagnosis, events, inline, inputs, layout, lower
 from ptxlint.execution import slice as slices
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import NO_REPAIR, SCHEDULES, Machine, OutOfBudgetError, Repair, Schedule
+from ptxlint.execution.strand import WARP
 from ptxlint.execution.program import Binding, Program
 from ptxlint.execution.trace import Event, Fault, Incident, Kind
 from ptxlint.ir import Function, Immediate, Instruction, Module, Register
@@ -32,7 +34,13 @@ TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
 
 SIZES = (13, 300, 2000, 40)
-LIKELY_THREADS = (128, 256, 384, 160, 288, 32, 64, 96, 192, 224, 320, 416, 512, 640, 768, 1024)
+"""Assumed integers, tried in turn until everything is reached."""
+
+OTHER_SIZES = (29, 301)
+"""Assumed integers under which a fault must show as well, where they reach it, to be certain."""
+
+LIKELY_THREADS = (128, 256, 384, 32, 64, 96, 160, 192, 224, 288, 320, 416, 512, 640, 768, 1024)
+MOST_THREADS = 1024
 ENOUGH_PHASES = 3
 
 
@@ -59,6 +67,7 @@ class Defect:
     witness: tuple[Event, ...]
     assumptions: tuple[str, ...]
     is_certain: bool
+    run: Run
 
     @property
     def fault(self) -> Fault:
@@ -77,6 +86,7 @@ class Execution:
     runs: tuple[Run, ...]
     assumptions: tuple[str, ...]
     uncovered: tuple[int, ...]
+    points: frozenset[int]
     not_analysed: str | None = None
     events: tuple[Event, ...] = field(default=())
 
@@ -103,8 +113,9 @@ class _Engine:
             for point, instruction in enumerate(body)
             if events.is_event(instruction) and self.cfg.block_of[point] in self.cfg.reachable
         )
+        remote = frozenset(point for point, instruction in enumerate(body) if events.is_remote_access(instruction))
         self.layout = layout.lay_out(module, self.function)
-        self.slice = slices.compute(self.cfg, self.seeds)
+        self.slice = slices.compute(self.cfg, self.seeds | remote)
         self.program: Program = lower.lower(self.cfg, self.slice, self.layout)
         self.pointers = inputs.pointer_parameters(self.cfg)
         self.indices = inputs.parameter_indices(self.function)
@@ -121,7 +132,8 @@ class _Engine:
             if self._is_settled(tried[-1]) or self.spent > ALL_STEPS:
                 break
         best = max(tried, key=self._merit)
-        return self._result(tuple(best), tuple(self._defects(best)))
+        defects = list(self._defects(best))
+        return self._result(tuple(best), tuple(self._judged(defect, best[0], tried) for defect in defects))
 
     def _runs(self, block: Dimensions, cluster: Dimensions) -> list[Run]:
         """The runs under one launch shape: one for each schedule, fewer once the outcome is clear."""
@@ -146,9 +158,25 @@ class _Engine:
             return not any(_concerns_cluster(self.cfg.body[point]) for point in left)
         return not left
 
-    def _merit(self, runs: Sequence[Run]) -> tuple[bool, int, int]:
-        """How much runs are worth: within the budget, reaching much, little going wrong."""
-        return (not runs[0].out_of_budget, len(self._covered(runs[0])), -_badness(runs))
+    def _merit(self, runs: Sequence[Run]) -> tuple[bool, bool, int]:
+        """How much runs are worth: within the budget, clean, reaching much. The first of equals is the likeliest."""
+        clean = all(run.is_clean for run in runs)
+        return (not runs[0].out_of_budget, clean, len(self._covered(runs[0])))
+
+    def _judged(self, defect: Defect, run: Run, tried: Sequence[Sequence[Run]]) -> Defect:
+        """A defect with what it rests on: certain when neither another shape nor other inputs make it go away."""
+        point = defect.incident.point
+        assumptions = []
+        rivals = [runs for runs in tried if point in self._covered(runs[0]) and not runs[0].out_of_budget]
+        if any(all(other.is_clean for other in runs) for runs in rivals):
+            assumptions.append(f"launched with {_in_words(run.binding)}")
+        for size in OTHER_SIZES:
+            binding = self._binding(run.binding.block, run.binding.cluster, size)
+            other = self._go(binding, defect.run.schedule)
+            if not other.out_of_budget and other.is_clean and point in self._covered(other):
+                assumptions.append(f"integer parameters and memory such as {run.binding.inputs.size}")
+                break
+        return replace(defect, assumptions=tuple(assumptions), is_certain=not assumptions)
 
     def _covered(self, run: Run) -> set[int]:
         return {event.point for event in run.machine.events} & self.seeds
@@ -164,34 +192,47 @@ class _Engine:
 
     def _blocks(self) -> Iterator[Dimensions]:
         bound = self.function.directive("maxntid")
-        most = 1024
         if bound is not None:
-            most = 1
-            for extent in bound.integers():
-                most *= extent
-            yield (most, 1, 1)
+            yield (math.prod(bound.integers()), 1, 1)
             return
-        named = sorted(self._thread_constants())
-        wanted = [threads for threads in named if threads % 32 == 0 and 32 <= threads <= most]
-        rounded = [-(-(threads + 1) // 32) * 32 for threads in named if 1 < threads < most]
-        for threads in dict.fromkeys([*reversed(rounded), *reversed(wanted), *LIKELY_THREADS]):
-            if threads <= most:
+        least = self._least_threads()
+        for threads in dict.fromkeys((least, *LIKELY_THREADS)):
+            if threads >= least:
                 yield (threads, 1, 1)
 
-    def _thread_constants(self) -> set[int]:
-        """Constants that values depending on the thread are compared with."""
-        found = set()
+    def _least_threads(self) -> int:
+        """The smallest block, in whole warps, in which no comparison of the thread or warp index is idle."""
+        scales = self._thread_scales()
+        least = 1
         for point in self.slice.points:
             instruction = self.cfg.body[point]
-            if instruction.opcode == "setp":
-                registers = [o for o in instruction.operands if isinstance(o, Register)]
-                if any(register.name in self.slice.varying for register in registers[1:]):
-                    found |= {
-                        o.value
-                        for o in instruction.operands
-                        if isinstance(o, Immediate) and isinstance(o.value, int) and 0 <= o.value <= 1024
-                    }
-        return found
+            if instruction.opcode != "setp":
+                continue
+            left, right = instruction.operands[1:3]
+            if isinstance(left, Register) and isinstance(right, Immediate) and isinstance(right.value, int):
+                scale = scales.get(left.name)
+                beyond = int(instruction.modifiers[0] in ("gt", "le", "hi", "ls", "eq", "ne"))
+                if scale is not None and 0 <= right.value * scale < MOST_THREADS:
+                    least = max(least, (right.value + beyond) * scale + (beyond ^ 1))
+        return min(-(-least // WARP) * WARP, MOST_THREADS)
+
+    def _thread_scales(self) -> dict[str, int]:
+        """For registers that hold the index of the thread, or of its warp or larger group: threads per step."""
+        scales: dict[str, int] = {}
+        for point in sorted(self.slice.points):
+            instruction = self.cfg.body[point]
+            if not instruction.operands or not isinstance(instruction.operands[0], Register):
+                continue
+            target, sources = instruction.operands[0].name, instruction.operands[1:]
+            if instruction.opcode == "mov" and str(sources[0]) == "%tid.x":
+                scales[target] = 1
+            elif isinstance(sources[0] if sources else None, Register) and str(sources[0]) in scales:
+                scale = scales[str(sources[0])]
+                if instruction.opcode in ("mov", "shfl", "cvt"):
+                    scales[target] = scale
+                elif instruction.opcode == "shr" and isinstance(sources[1], Immediate):
+                    scales[target] = scale << int(sources[1].value)
+        return scales
 
     def _clusters(self) -> Iterator[Dimensions]:
         yield (1, 1, 1)
@@ -274,7 +315,7 @@ class _Engine:
                 if key not in seen:
                     seen.add(key)
                     witness = tuple(diagnosis.involved(incident, run.machine))
-                    yield Defect(incident, witness, (), is_certain=True)
+                    yield Defect(incident, witness, (), True, run)
             if seen:
                 return
 
@@ -291,12 +332,14 @@ class _Engine:
             runs,
             tuple(self.assumptions),
             tuple(sorted(self.seeds - covered)),
+            self.seeds,
             reason,
         )
 
 
-def _badness(runs: Sequence[Run]) -> int:
-    return sum(len(run.machine.incidents) + len(run.machine.blocked) for run in runs)
+def _in_words(binding: Binding) -> str:
+    block, cluster = ("x".join(map(str, extents)) for extents in (binding.block, binding.cluster))
+    return f"{block} threads" + (f" in clusters of {cluster}" if binding.cluster_size > 1 else "")
 
 
 def _concerns_cluster(instruction: Instruction) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ptxlint import isa
 from ptxlint.execution.barriers import Copy
 from ptxlint.execution.layout import LOCAL_WINDOW, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
-from ptxlint.execution.program import Slots
+from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.strand import Strand, spread
 from ptxlint.execution.trace import Agent, Fault, Kind
 from ptxlint.ir import Address, Instruction, Operand, Pair, Register
@@ -198,6 +198,7 @@ def _copies_arrive(instruction: Instruction, point: int, reader: Reader) -> Even
                 barrier = machine.mbarrier(address, point, who)
                 if barrier is not None:
                     barrier.pending += threads
+                    barrier.raised += threads
             machine.launch(Copy(point, who, address, 0, arrivals=threads))
 
     return run
@@ -228,7 +229,8 @@ def _bulk(instruction: Instruction, point: int, reader: Reader) -> Event:
                 for rank in ranks:
                     target = rank << RANK_SHIFT | address & OFFSET_MASK
                     machine.remote(strand, point, target)
-                    machine.launch(Copy(point, who, target, number))
+                    landing = rank << RANK_SHIFT | where & OFFSET_MASK if mask is not None else where
+                    machine.launch(Copy(point, who, target, number, destination=landing))
         strand.progress()
 
     return run
@@ -428,6 +430,31 @@ DISTINGUISHING: dict[str, tuple[str, ...]] = {
     "barrier": ("barrier", "count"),
 }
 """Roles that must agree within a strand before it can block as one."""
+
+
+def is_remote_access(instruction: Instruction) -> bool:
+    """Whether an instruction reads or writes the `shared::cluster` window, by itself and not through an mbarrier."""
+    is_access = instruction.opcode in ("ld", "st", "atom", "red") and "async" not in instruction.modifiers
+    return is_access and "shared::cluster" in instruction.modifiers
+
+
+def noting_remote(step: Step, instruction: Instruction, point: int, reader: Reader) -> Step:
+    """The closure of a remote access: note whom it reaches, then do it."""
+    base, offset = reader.address("address")
+    guard = reader.slots.register(instruction.guard.register.name) if instruction.guard else None
+    negated = instruction.guard is not None and instruction.guard.negated
+
+    def run(strand: Strand) -> None:
+        positions: Positions = None
+        if guard is not None:
+            held = spread(strand.registers[guard], len(strand.threads))
+            positions = [i for i, value in enumerate(held) if (value == 0) is negated]
+        if positions is None or positions:
+            for (address,), _, _ in groups(strand, positions, (base,)):
+                strand.machine.remote(strand, point, shared_address(address + offset))
+        step(strand)
+
+    return run
 
 
 def is_event(instruction: Instruction) -> bool:

@@ -128,7 +128,15 @@ class _Names:
         return rename(self, operand) if rename else operand
 
     def operands(self, operands: Iterable[Operand]) -> tuple[Operand, ...]:
-        return tuple([self.operand(operand) for operand in operands])
+        known = self.registers
+        return tuple(
+            [
+                (known.get(operand.name) or self.register(operand))
+                if type(operand) is Register
+                else self.operand(operand)
+                for operand in operands
+            ]
+        )
 
     def guard(self, guard: Guard | None) -> Guard | None:
         return guard and Guard(self.register(guard.register), guard.negated)

@@ -31,6 +31,7 @@ class _Lowering:
         self.slots = Slots()
         self.layout = layout
         self.parameters = frozenset(parameter.name for parameter in cfg.function.parameters)
+        self.events = frozenset(p for p in slice_.seeds if events.is_event(cfg.body[p]))
         self.starts: dict[int, int] = {}
         self.segments: list[Segment] = []
         self.unknown: list[int] = []
@@ -65,7 +66,7 @@ class _Lowering:
             self.slots,
             tuple(dict.fromkeys([*varying, *special, *carry])),
             unknown=self.unknown,
-            events=self.slice.seeds,
+            events=self.events,
             definitions=self.slice.definitions,
             parameters=tuple(parameter.name for parameter in self.cfg.function.parameters),
         )
@@ -81,7 +82,7 @@ class _Lowering:
         for point in block.points:
             if point not in self.slice.points:
                 continue
-            if point in self.slice.seeds:
+            if point in self.events:
                 pieces.extend(([point], []) if pieces[-1] else ([],))
                 if len(pieces[-2]) == 0:
                     pieces[-2].append(point)
@@ -92,7 +93,7 @@ class _Lowering:
     def _segment(self, block: Block, points: Sequence[int], is_last: bool) -> Segment:
         here = len(self.segments)
         first = points[0] if points else max(block.start, block.stop - 1)
-        if points and points[-1] in self.slice.seeds:
+        if points and points[-1] in self.events:
             return Segment((), self._event(points[-1], here), first, 1)
         if not is_last:
             following = here + 1
@@ -110,6 +111,13 @@ class _Lowering:
         return tuple(step for point in points if (step := self._step(point)) is not None)
 
     def _step(self, point: int) -> Step | None:
+        instruction = self.cfg.body[point]
+        step = self._plain_step(point)
+        if not events.is_remote_access(instruction):
+            return step
+        return events.noting_remote(step, instruction, point, events.Reader(self.slots, instruction))
+
+    def _plain_step(self, point: int) -> Step:
         instruction = self.cfg.body[point]
         step = compute.build(instruction, self.slots, self.parameters)
         if step is None:

@@ -82,12 +82,13 @@ class Repair:
     """A change to the kernel tried in a run, to see whether it mends it. Points index the body.
 
     flipped: waits that ask for the other parity. alternating: waits that ask each barrier for the phases in turn,
-    starting where they start. counts: mbarriers that expect another number of arrivals. skipped: synchronization
+    starting where they start, or with the parity `start`. counts: mbarriers that expect another number of arrivals. skipped: synchronization
     points that are left out.
     """
 
     flipped: frozenset[int] = frozenset()
     alternating: frozenset[int] = frozenset()
+    start: int | None = None
     counts: Mapping[int, int] = field(default_factory=dict)
     skipped: frozenset[int] = frozenset()
 
@@ -461,7 +462,8 @@ class Machine:
         copy.order = len(self.events)
         if copy.size != 0:
             barrier.copies.append(copy)
-        self.record(Kind.COPY, agent, copy.point, barrier, copy.size if copy.size is not None else -1)
+        size = copy.size if copy.size is not None else -1
+        self.record(Kind.COPY, agent, copy.point, barrier, size, source=copy.destination)
         if copy.size is None:
             barrier.unsized.append(copy)
         elif self.schedule.late_copies:
@@ -491,6 +493,7 @@ class Machine:
         if point in self.repair.skipped:
             return True
         barrier = self.mbarrier(address, point, strand.agent)
+        own = parity
         if point in self.repair.flipped:
             parity ^= 1
         elif point in self.repair.alternating:
@@ -498,7 +501,7 @@ class Machine:
         if barrier is not None and barrier.passes(parity):
             self._visit(strand, point, address, parity)
             barrier.observed = max(barrier.observed, barrier.phase - 1)
-            self.record(Kind.WAIT, strand.agent, point, barrier, parity, phase=barrier.phase - 1)
+            self.record(Kind.WAIT, strand.agent, point, barrier, own, phase=barrier.phase - 1)
             strand.refused = frozenset()
             strand.state = "ready"
             return True
@@ -517,7 +520,7 @@ class Machine:
     def _alternate(self, strand: Strand, address: int, parity: int) -> int:
         last = self.visits.get((address, strand.threads[0]))
         if last is None:
-            return parity
+            return parity if self.repair.start is None else self.repair.start
         return last.parity ^ 1 if last.is_over and last.tally != strand.tally else last.parity
 
     def _visit(self, strand: Strand, point: int, address: int, parity: int) -> None:
@@ -560,8 +563,7 @@ class Machine:
         cta = strand.cta
         barrier = cta.named.setdefault(number, NamedBarrier(number))
         everyone = -(-cta.threads // WARP) * WARP
-        wanted = 0 if count == everyone or count == cta.threads else count
-        if barrier.count is not None and barrier.arrived and barrier.count != wanted:
+        if barrier.count is not None and barrier.arrived and (barrier.count or everyone) != (count or everyone):
             other = next(iter(barrier.points.values()))
             self.blame(
                 Fault.BARRIER_COUNT,
@@ -569,10 +571,10 @@ class Machine:
                 strand.agent,
                 number,
                 ((other, "the other count"),),
-                count=wanted or everyone,
+                count=count or everyone,
                 other=barrier.count or everyone,
             )
-        barrier.count = wanted
+        barrier.count = count
         kind = Kind.SYNC if waits else Kind.BAR_ARRIVE
         self.record(kind, strand.agent, point, number=number, amount=count or everyone, phase=barrier.generation)
         for warp, positions in strand.warps().items():

@@ -29,7 +29,10 @@ CLOCKS = frozenset({"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globalt
 
 
 class Inputs(Protocol):
-    """Assumed values of what a kernel reads from outside."""
+    """Assumed values of what a kernel reads from outside. `size` is the integer that most of them are."""
+
+    @property
+    def size(self) -> int: ...
 
     def parameter(self, name: str, offset: int, width: int) -> int:
         """`width` bytes of a parameter."""

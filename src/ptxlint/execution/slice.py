@@ -17,7 +17,7 @@ from ptxlint.graph import dominator_tree, reverse_postorder, with_virtual_exit
 from ptxlint.ir import Address, Element, Instruction, Negated, Not, Operand, Pair, Register, SpecialRegister, Vector
 from ptxlint.isa import Flow
 
-UNUSED_ROLES = frozenset({"source", "policy", "offsets", "hint", "value", "token"})
+UNUSED_ROLES = frozenset({"source", "policy", "offsets", "hint", "value", "compare", "token"})
 """Roles of a synchronization instruction that do not change what barriers see."""
 
 LANE_DEPENDENT = frozenset({"%tid.x", "%tid.y", "%tid.z", "%laneid", "%warpid"})
@@ -234,6 +234,8 @@ class _Closure:
 def synchronization_reads(instruction: Instruction) -> Iterator[Register]:
     """The registers that decide what a synchronization instruction does to barriers."""
     for role, operand in isa.roles(instruction).items():
+        if role == "destination" and not isinstance(operand, Address):
+            continue
         if role in UNUSED_ROLES and not (role == "token" and "arrive" not in instruction.modifiers[:1]):
             continue
         yield from registers_of(operand)

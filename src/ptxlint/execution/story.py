@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ptxlint import isa
 from ptxlint.demangle import variable_name
-from ptxlint.execution import events
-from ptxlint.execution.engine import Defect, Execution, Run
+from ptxlint.execution.engine import Defect, Execution
 from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, Layout
 from ptxlint.execution.trace import Event, Fault, Incident, Kind
 from ptxlint.ir import Instruction
@@ -145,7 +144,6 @@ class Story:
     defects: tuple[Defect, ...]
     execution: Execution
     names: Names
-    run: Run | None
 
     @property
     def incident(self) -> Incident:
@@ -183,11 +181,11 @@ class Story:
 
     def _visits(self) -> int:
         who = self.incident.agent
-        if self.run is None or who is None:
+        if who is None:
             return 1
         times = sum(
             1
-            for event in self.run.machine.events[: self.incident.order]
+            for event in self.defects[0].run.machine.events[: self.incident.order]
             if event.point == self.incident.point
             and event.agent is not None
             and event.agent.rank == who.rank
@@ -252,13 +250,7 @@ def tell(execution: Execution) -> tuple[Story, ...]:
         instruction = body[defect.incident.point]
         groups.setdefault((defect.fault, instruction.loc or instruction.span), []).append(defect)
     names = Names.of(execution)
-    run = faulty_run(execution.runs)
-    return tuple(Story(tuple(group), execution, names, run) for group in groups.values())
-
-
-def faulty_run(runs: Iterable[Run]) -> Run | None:
-    """The run that the defects were found in."""
-    return next((run for run in runs if not run.is_clean and not run.out_of_budget), None)
+    return tuple(Story(tuple(group), execution, names) for group in groups.values())
 
 
 UNREACHED = 0.1
@@ -267,9 +259,7 @@ UNREACHED = 0.1
 
 def unreached(execution: Execution) -> str | None:
     """Why a kernel does not count as analysed although it ran: too much of it was never reached."""
-    missed = len(execution.uncovered)
-    reached = {event.point for run in execution.runs for event in run.machine.events}
-    points = missed + sum(1 for point in reached if point >= 0 and events.is_event(execution.body[point]))
+    missed, points = len(execution.uncovered), len(execution.points)
     if execution.defects or missed <= UNREACHED * points:
         return None
     return f"coverage: {missed} of {counted(points, 'synchronization point')} not reached"

@@ -69,7 +69,8 @@ class Event(NamedTuple):
 
     `object` is the `shared::cluster` address of an mbarrier, a named barrier's id, or None. `phase` is the phase of the
     mbarrier that the event belongs to (for a wait: the phase whose completion it saw, -1 for the one before the first);
-    `pending` and `tx` are the counts after the event. `amount` is arrivals, bytes, or the parity of a wait.
+    `pending` and `tx` are the counts after the event. `amount` is arrivals, bytes (-1: not in the PTX), or the parity
+    that a wait asks for. `source` is the `shared::cluster` address that a copy fills, -1 where it fills none.
     """
 
     order: int
