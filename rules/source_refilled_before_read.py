@@ -11,9 +11,9 @@ from ptxlint.rule import Finding, IsaRef, Related, Rule, Severity
 class SourceRefilledBeforeRead(Rule):
     """Shared memory is written again while a bulk store may still be reading it, and nothing waits in between.
 
-    Why: a bulk store reads its source asynchronously. Until a wait_group (`.read` is enough) covers its group the bytes
-        must stay as they are, else the old tile's place in global memory gets a mixture.
-    Fix: before the refill let the storing thread run `cp.async.bulk.wait_group.read N`, then a barrier with the writers.
+    Why: a bulk store reads its source asynchronously. Until a wait_group (`.read` is enough) covers its group the
+        bytes must stay, else the old tile's place in global memory gets a mixture.
+    Fix: before the refill let the storing thread run `cp.async.bulk.wait_group.read N`, then a barrier for the others.
     Not reported: slots whose address cannot be worked out for the laps of the loop; tensor stores count with the first
         16 bytes of their tile, since the PTX does not say how large it is.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxlint.facts import Cause, Facts
+from ptxlint.facts import Cause, Consequence, Facts, Hazard
 from ptxlint.rule import Finding, IsaRef, Related, Rule, Severity
 
 
@@ -13,6 +13,7 @@ class UncommittedCopy(Rule):
 
     Why: wait_group counts committed groups. A copy that is in none is not waited for, whatever the count.
     Fix: put a commit_group between the copies and the wait, also after the copies of a prologue.
+    A copy that reaches the exit and has met no wait at all is a warning: whether an exit ends it is not said by the ISA.
     Not reported: copies under a predicate whose relation to that of the commit is unknown, cp.async that an mbarrier
         tracks, and copies whose address or lap of the loop is unknown, unless they are still uncommitted at the exit.
     """
@@ -72,4 +73,10 @@ cp.async.bulk.wait_group 0;
                 f"committed {when}, so no wait_group waits for it",
                 "add a commit_group after the copy and before the wait",
                 tuple(related),
+                severity=Severity.WARNING if _is_never_missed(hazard) else None,
             )
+
+
+def _is_never_missed(hazard: Hazard) -> bool:
+    """Whether nothing waits for the copy and nothing is known to touch its bytes before the exit."""
+    return hazard.wait is None and hazard.consequence is Consequence.EXIT

@@ -8,11 +8,13 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from ptxlint import cfg, isa
+from ptxlint.analyses.congruence import Congruences
 from ptxlint.analyses.groups import handles_groups
 from ptxlint.analyses.hazards import Cause, Consequence, Hazard, Hazards
 from ptxlint.analyses.naming import object_name
 from ptxlint.analyses.threads import Threads
-from ptxlint.analyses.values import Values
+from ptxlint.analyses.value import Constant
+from ptxlint.analyses.values import Values, location
 from ptxlint.cfg import Cfg
 from ptxlint.dataflow import Analysis, Solution, solve
 from ptxlint.execution.engine import Execution, execute
@@ -39,6 +41,7 @@ class Facts:
         self.function = function
         self.launch = launch
         self.not_analysed: str | None = None
+        self._congruences: dict[int, Congruences] = {}
         self._solutions: dict[type[Any], Solution[Any]] = {}
 
     @cached_property
@@ -72,6 +75,28 @@ class Facts:
     def stories(self, *faults: Fault) -> Iterator[Story]:
         """What the run showed of these faults, one story for each place."""
         return (story for story in self._stories if story.fault in faults)
+
+    def misalignment(self, index: int, role: str, alignment: int, trusted_pointers: bool = False) -> int | None:
+        """By how many bytes an operand certainly misses a multiple of `alignment`; None when it may be one.
+
+        With `trusted_pointers` 64-bit kernel parameters are taken to be multiples of `alignment`.
+        """
+        value = self.values.role(index, role)
+        if value is None:
+            return None
+        key = alignment if trusted_pointers else 1
+        if key not in self._congruences:
+            self._congruences[key] = Congruences(self.values, self.variables, key)
+        return self._congruences[key].of(value).off(alignment)
+
+    def place(self, index: int, role: str) -> tuple[str, int] | None:
+        """The symbol and the offset in bytes that an operand addresses; None when that is not constant."""
+        return location(self.values.role(index, role))
+
+    def number(self, index: int, role: str) -> int | None:
+        """The integer that an operand always is; None when it is none."""
+        value = self.values.role(index, role)
+        return value.value if isinstance(value, Constant) else None
 
     @cached_property
     def threads(self) -> Threads:

@@ -40,6 +40,7 @@ class Loops:
         self._nexts: dict[Leaf, Value | None] = {}
         self._tests: dict[int, Sequence[Test]] = {}
         self._conditions: dict[tuple[int, int], Sequence[Literal]] = {}
+        self._depends: dict[Value, frozenset[Leaf]] = {}
 
     @cached_property
     def _of_header(self) -> Mapping[int, int]:
@@ -120,24 +121,30 @@ class Loops:
 
     def is_determined(self, value: Value, laps: Mapping[int, int]) -> bool:
         """Whether a value depends on nothing but threads, symbols and counters that depend on nothing else."""
-        seen: set[Leaf] = set()
-        stack = list(leaves(value))
-        while stack:
-            leaf = stack.pop()
-            if leaf in seen:
-                continue
-            seen.add(leaf)
-            if leaf.kind is LeafKind.SPECIAL and leaf.name.startswith(("%tid", "%laneid", "%warpid")):
-                continue
-            if leaf.kind is LeafKind.SYMBOL:
-                continue
-            if not self.is_counter(leaf) or leaf.place not in laps:
-                return False
-            try:
-                stack.extend((*leaves(self.first(leaf)), *leaves(self.following(leaf))))
-            except Unpredictable:
+        for leaf in self._dependencies(value):
+            is_of_thread = leaf.kind is LeafKind.SPECIAL and leaf.name.startswith(("%tid", "%laneid", "%warpid"))
+            is_known_counter = self.is_counter(leaf) and leaf.place in laps
+            if not (is_of_thread or is_known_counter or leaf.kind is LeafKind.SYMBOL):
                 return False
         return True
+
+    def _dependencies(self, value: Value) -> frozenset[Leaf]:
+        """The leaves of a value and of all that its counters ever hold; a counter that moves oddly is its own end."""
+        if value not in self._depends:
+            found: set[Leaf] = set()
+            stack = list(leaves(value))
+            while stack:
+                leaf = stack.pop()
+                if leaf in found:
+                    continue
+                found.add(leaf)
+                if self.is_counter(leaf):
+                    try:
+                        stack.extend((*leaves(self.first(leaf)), *leaves(self.following(leaf))))
+                    except Unpredictable:
+                        found.update(other for _, brought in self._values.incoming(leaf) for other in leaves(brought))
+            self._depends[value] = frozenset(found)
+        return self._depends[value]
 
     def _brought(self, counter: Leaf, is_first: bool) -> Sequence[Value]:
         """What the edges into a loop, or those back to its head, bring."""
@@ -167,16 +174,49 @@ class Loops:
         return not is_own_counter and self.changes(leaf, header)
 
 
-class Assignment:
-    """Numbers for the leaves of values: each loop at a lap, and what nothing says chosen by `seed`."""
+class Ground:
+    """What the values that no lap of a loop changes are, for some threads and one choice of unknown numbers."""
 
-    def __init__(self, facts: Facts, loops: Loops, laps: Mapping[int, int], seed: int, threads: Sequence[int]) -> None:
-        self._facts = facts
-        self._loops = loops
-        self._threads = threads
-        self._laps = laps
+    def __init__(self, facts: Facts, loops: Loops, seed: int, threads: Sequence[int]) -> None:
+        self.facts = facts
+        self.loops = loops
+        self.threads = threads
         self._seed = seed
-        self._evaluation = Evaluation(self._leaf, threads)
+        self.evaluation = Evaluation(self.leaf, threads)
+        self._holds: dict[Value, bool] = {}
+
+    def holds(self, value: Value) -> bool:
+        """Whether a value is the same in all laps of all loops."""
+        if value not in self._holds:
+            self._holds[value] = not any(map(self.loops.is_counter, leaves(value)))
+        return self._holds[value]
+
+    def leaf(self, leaf: Leaf) -> Number:
+        """The number of a leaf that is no counter."""
+        match leaf.kind:
+            case LeafKind.SYMBOL:
+                return _place(self.facts.variables, leaf.name)
+            case LeafKind.SPECIAL:
+                try:
+                    return self.facts.threads.leaf(leaf, self.threads)
+                except KeyError:
+                    return self.facts.threads.count if leaf.name == "%ntid.x" else self.chosen(leaf)
+        return self.chosen(leaf)
+
+    def chosen(self, leaf: Leaf) -> int:
+        """Some number, a multiple of 1024, that depends on the seed."""
+        return 1024 * (1 + (leaf.serial * 7919 + self._seed * 104729) % 8191)
+
+
+class Assignment:
+    """Numbers for the leaves of values, each loop at a lap."""
+
+    def __init__(self, ground: Ground, laps: Mapping[int, int]) -> None:
+        self._ground = ground
+        self._loops = ground.loops
+        self._threads = ground.threads
+        self._laps = laps
+        self._evaluation = Evaluation(self._leaf, ground.threads, ground.evaluation, ground.holds)
 
     def number(self, value: Value) -> Number:
         """What a value is at these laps. Raises Unpredictable."""
@@ -184,7 +224,7 @@ class Assignment:
 
     def threads_at(self, index: int) -> int:
         """The threads, as bits, that run the instruction at these laps, as far as their numbers alone decide it."""
-        cfg = self._facts.cfg
+        cfg = self._ground.facts.cfg
         block = cfg.block_of[index]
         running = sum(1 << thread for thread in self._threads)
         for loop in cfg.enclosing_loops(block):
@@ -209,33 +249,20 @@ class Assignment:
         """The threads that pass a test in each of the first laps."""
         staying = -1
         for lap in range(laps):
-            earlier = Assignment(self._facts, self._loops, {**self._laps, header: lap}, self._seed, self._threads)
+            earlier = Assignment(self._ground, {**self._laps, header: lap})
             staying &= earlier.where(test.stays, -1)
         return staying
 
     def _leaf(self, leaf: Leaf) -> Number:
-        match leaf.kind:
-            case LeafKind.SYMBOL:
-                return _place(self._facts.variables, leaf.name)
-            case LeafKind.SPECIAL:
-                try:
-                    return self._facts.threads.leaf(leaf, self._threads)
-                except KeyError:
-                    return self._facts.threads.count if leaf.name == "%ntid.x" else self._chosen(leaf)
-            case LeafKind.MERGE if leaf.place in self._laps:
-                return self._counter(leaf)
-        return self._chosen(leaf)
-
-    def _chosen(self, leaf: Leaf) -> int:
-        """Some number, a multiple of 1024, that depends on the seed."""
-        return 1024 * (1 + (leaf.serial * 7919 + self._seed * 104729) % 8191)
+        is_counted = leaf.kind is LeafKind.MERGE and leaf.place in self._laps
+        return self._counter(leaf) if is_counted else self._ground.leaf(leaf)
 
     def _counter(self, leaf: Leaf) -> Number:
         """What a register holds at the head of its loop in the lap that was chosen."""
         counters = self._loops.closure(leaf)
         numbers = {counter: self.number(self._loops.first(counter)) for counter in counters}
         for _ in range(self._laps[leaf.place]):
-            step = Evaluation(_Lap(self._leaf, numbers), self._threads)
+            step = Evaluation(_Lap(self._leaf, numbers), self._threads, self._ground.evaluation, self._ground.holds)
             numbers = {counter: step.number(self._loops.following(counter)) for counter in counters}
         return numbers[leaf]
 

@@ -95,10 +95,21 @@ OPERATIONS: dict[str, Callable[..., int]] = {
 
 
 class Evaluation:
-    """Values under one assignment of the leaves, for some threads of a block, given by their linear numbers."""
+    """Values under one assignment of the leaves, for some threads of a block, given by their linear numbers.
 
-    def __init__(self, leaf: Callable[[Leaf], Number], threads: Sequence[int]) -> None:
+    `elsewhere` computes the values that `is_elsewhere` names, and remembers them for other assignments.
+    """
+
+    def __init__(
+        self,
+        leaf: Callable[[Leaf], Number],
+        threads: Sequence[int],
+        elsewhere: Evaluation | None = None,
+        is_elsewhere: Callable[[Value], bool] = lambda _: False,
+    ) -> None:
         self._leaf = leaf
+        self._elsewhere = elsewhere
+        self._is_elsewhere = is_elsewhere
         self._numbers = threads
         self._threads = len(threads)
         self._known: dict[Value, Number] = {}
@@ -109,7 +120,8 @@ class Evaluation:
             return value.value
         found = self._known.get(value)
         if found is None:
-            found = self._known[value] = self._compute(value)
+            known = self._elsewhere.number(value) if self._elsewhere and self._is_elsewhere(value) else None
+            found = self._known[value] = self._compute(value) if known is None else known
         return found
 
     def vector(self, value: Value) -> Sequence[int]:

@@ -71,7 +71,7 @@ class Hazards:
         self._facts = facts
         self._groups = Groups(facts)
         self._overlaps = Overlaps(facts)
-        self._replays = {kind: Replay(facts, self._overlaps.loops, kind) for kind in GROUPS}
+        self._replays = {kind: Replay(facts, self._overlaps, kind) for kind in GROUPS}
 
     def found(self) -> Sequence[Hazard]:
         """The hazards, those that an access shows first; each copy and cause once."""

@@ -21,7 +21,7 @@ def symbol_name(symbol: str) -> str:
 
 
 def object_name(facts: Facts, index: int, role: str) -> str:
-    """The variable that an operand addresses, with a constant offset in bytes; the operand itself when none is known."""
+    """The variable that an operand addresses, with a constant offset in bytes; the operand itself when not known."""
     value = facts.values.role(index, role)
     place = location(value)
     if place is not None:

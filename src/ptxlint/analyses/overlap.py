@@ -13,7 +13,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from ptxlint import isa
-from ptxlint.analyses.assignment import Assignment, Loops, Unpredictable
+from ptxlint.analyses.assignment import Assignment, Ground, Loops, Unpredictable
 from ptxlint.analyses.value import Constant, LeafKind, Value, leaves
 from ptxlint.analyses.values import base_symbol
 from ptxlint.isa.row import Access
@@ -61,6 +61,7 @@ class Overlaps:
         self._facts = facts
         self._known: dict[tuple[object, ...], bool] = {}
         self.loops = Loops(facts.cfg, facts.values)
+        self._grounds: dict[tuple[int, Sequence[int]], Ground] = {}
         self._words: dict[tuple[object, ...], Mapping[int, int] | None] = {}
 
     def meet(self, early: Touch, late: Touch, laps: Mapping[int, int], limit: int, question: Question) -> bool:
@@ -141,6 +142,8 @@ class Overlaps:
         if first is None or second is None:
             return False
         small, large = sorted((first, second), key=len)
+        if not small or max(small) < min(large) or max(large) < min(small):
+            return False
         if not other_thread:
             return any(word in large for word in small)
         return any(word in large and _are_several(large[word] | small[word]) for word in small)
@@ -160,7 +163,7 @@ class Overlaps:
     def _footprint(self, touch: Touch, laps: Mapping[int, int], seed: int, threads: Sequence[int]) -> Mapping[int, int]:
         address = self._address(touch)
         assert address is not None
-        assignment = Assignment(self._facts, self.loops, laps, seed, threads)
+        assignment = Assignment(self.ground(seed, threads), laps)
         number = assignment.number(address)
         present = touch.threads & assignment.threads_at(touch.index)
         size = self._size(touch)
@@ -172,6 +175,13 @@ class Overlaps:
                 for word in _words(place, size):
                     words[word] = words.get(word, 0) | 1 << thread
         return words
+
+    def ground(self, seed: int, threads: Sequence[int]) -> Ground:
+        """The values that no loop changes, for these threads."""
+        key = (seed, threads)
+        if key not in self._grounds:
+            self._grounds[key] = Ground(self._facts, self.loops, seed, threads)
+        return self._grounds[key]
 
     def _size(self, touch: Touch) -> int:
         instruction = self._facts.cfg.body[touch.index]

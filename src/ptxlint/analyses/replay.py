@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ptxlint import isa
-from ptxlint.analyses.assignment import Assignment, Loops, Unpredictable
+from ptxlint.analyses.assignment import Assignment, Unpredictable
 from ptxlint.analyses.groups import allowed
-from ptxlint.analyses.overlap import Touch
+from ptxlint.analyses.overlap import Overlaps, Touch
 from ptxlint.analyses.value import Apply, Literal, Value, leaves
 from ptxlint.isa.row import Tracking
 
@@ -33,9 +33,10 @@ class _Flight:
 class Replay:
     """Follows the commits and waits of one kind through the loop that a copy is in."""
 
-    def __init__(self, facts: Facts, loops: Loops, kind: Tracking) -> None:
+    def __init__(self, facts: Facts, overlaps: Overlaps, kind: Tracking) -> None:
         self._facts = facts
-        self._loops = loops
+        self._overlaps = overlaps
+        self._loops = overlaps.loops
         self._kind = kind
 
     def lands(self, early: Touch, late: Touch, then: Mapping[int, int], now: Mapping[int, int]) -> bool:
@@ -49,10 +50,8 @@ class Replay:
             return False
         thread = (early.threads & -early.threads).bit_length() - 1
         flight = _Flight(early, late, loop.header, then[loop.header], now[loop.header], thread)
-        laps = {
-            lap: Assignment(self._facts, self._loops, {**now, loop.header: lap}, 0, (thread,))
-            for lap in range(flight.then, flight.now + 1)
-        }
+        ground = self._overlaps.ground(0, (thread,))
+        laps = {lap: Assignment(ground, {**now, loop.header: lap}) for lap in range(flight.then, flight.now + 1)}
         commits = 0
         for lap in laps:
             for event in self._events(loop.header):

@@ -91,6 +91,7 @@ class Threads:
             self.count = MOST
         self._evaluation = Evaluation(lambda leaf: self.leaf(leaf, range(self.count)), range(self.count))
         self._masks: dict[Value, int | None] = {}
+        self._samples: dict[tuple[int, ...], Sequence[int]] = {}
 
     def leaf(self, leaf: Leaf, threads: Sequence[int]) -> Number:
         """A special register in each of the threads. Raises KeyError for what does not depend on the thread alone.
@@ -116,13 +117,14 @@ class Threads:
         raise KeyError(leaf)
 
     def sample(self, *crowds: int) -> Sequence[int]:
-        """Warps to look at where crowds of threads meet: the first of each crowd, and some more of a known block."""
-        warps = {((crowd & -crowd).bit_length() - 1) // WARP for crowd in crowds if crowd}
-        if not self.is_guessed:
-            last = (self.count - 1) // WARP
-            warps |= {0, 1, last // 2, last}
-        numbers = (warp * WARP + lane for warp in sorted(warps) for lane in range(WARP))
-        return tuple(number for number in numbers if number < self.count)
+        """Warps to look at where crowds of threads meet: the first of each crowd, and the last of a known block."""
+        if crowds not in self._samples:
+            warps = {((crowd & -crowd).bit_length() - 1) // WARP for crowd in crowds if crowd}
+            if not self.is_guessed:
+                warps.add((self.count - 1) // WARP)
+            numbers = (warp * WARP + lane for warp in sorted(warps) for lane in range(WARP))
+            self._samples[crowds] = tuple(number for number in numbers if number < self.count)
+        return self._samples[crowds]
 
     @property
     def everybody(self) -> Crowd:

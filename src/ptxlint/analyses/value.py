@@ -71,6 +71,7 @@ class Sum:
     terms: tuple[tuple[Value, int], ...]
     serial: int
     depth: int
+    leaves: frozenset[Leaf]
 
     def __str__(self) -> str:
         parts = [str(term) if factor == 1 else f"{factor}*{term}" for term, factor in self.terms]
@@ -88,6 +89,7 @@ class Apply:
     arguments: tuple[Value, ...]
     serial: int
     depth: int
+    leaves: frozenset[Leaf]
 
     def __str__(self) -> str:
         return f"{self.operation}.{self.type}({', '.join(map(str, self.arguments))})"
@@ -101,22 +103,22 @@ Literal: TypeAlias = tuple[Value, bool]
 
 def leaves(value: Value) -> frozenset[Leaf]:
     """The leaves of an expression."""
-    found: set[Leaf] = set()
-    seen: set[Value] = set()
-    stack = [value]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        match node:
-            case Leaf():
-                found.add(node)
-            case Sum(_, terms):
-                stack.extend(term for term, _ in terms)
-            case Apply(_, _, arguments):
-                stack.extend(arguments)
-    return frozenset(found)
+    match value:
+        case Constant():
+            return frozenset()
+        case Leaf():
+            return frozenset((value,))
+    return value.leaves
+
+
+def _all_leaves(values: Iterable[Value]) -> frozenset[Leaf]:
+    """The leaves of several expressions; one of their own sets where it holds all the others."""
+    found: frozenset[Leaf] = frozenset()
+    for value in values:
+        more = leaves(value)
+        if not more <= found:
+            found = more if found <= more else found | more
+    return found
 
 
 _MIRRORED = {"gt": "lt", "le": "ge"}
@@ -169,7 +171,8 @@ class Algebra:
         found = self._known.get(key)
         if found is None:
             depth = 1 + max(term.depth for term, _ in kept)
-            found = self._known[key] = Sum(constant, kept, len(self._known), depth)
+            below = _all_leaves(term for term, _ in kept)
+            found = self._known[key] = Sum(constant, kept, len(self._known), depth, below)
         return found
 
     def add(self, first: Value, second: Value) -> Value:
@@ -194,7 +197,8 @@ class Algebra:
         found = self._known.get(key)
         if found is None:
             depth = 1 + max((argument.depth for argument in arguments), default=0)
-            found = self._known[key] = Apply(operation, type_name, arguments, len(self._known), depth)
+            below = _all_leaves(arguments)
+            found = self._known[key] = Apply(operation, type_name, arguments, len(self._known), depth, below)
         return found
 
     def negation(self, value: Value) -> Value:
