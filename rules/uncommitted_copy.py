@@ -13,7 +13,7 @@ class UncommittedCopy(Rule):
 
     Why: wait_group counts committed groups. A copy that is in none is not waited for, whatever the count.
     Fix: put a commit_group between the copies and the wait, also after the copies of a prologue.
-    A copy that reaches the exit and has met no wait at all is a warning: whether an exit ends it is not said by the ISA.
+    A copy that reaches the exit and has met no wait is a warning: the ISA does not say whether the exit ends it.
     Not reported: copies under a predicate whose relation to that of the commit is unknown, cp.async that an mbarrier
         tracks, and copies whose address or lap of the loop is unknown, unless they are still uncommitted at the exit.
     """
