@@ -1,4 +1,4 @@
-"""The ledger of a run: for each mbarrier who initializes it, arrives, copies and waits, how much and in which phases."""
+"""The ledger of a run: who initializes each mbarrier, arrives, copies and waits, how much and in which phases."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ptxlint.execution.machine import Machine
-from ptxlint.execution.story import Names
-from ptxlint.execution.trace import Agent, Event, Kind, threads_in_words
+from ptxlint.execution.story import Names, together
+from ptxlint.execution.trace import Agent, Event, Kind
 from ptxlint.ir import Instruction
 
 TENSOR_BOX = -1
@@ -28,14 +28,7 @@ class Share:
     @property
     def who(self) -> str:
         """The threads in words; empty for hardware."""
-        ranks: dict[int, set[int]] = {}
-        for agent in self.agents:
-            ranks.setdefault(agent.rank, set()).update(agent.threads)
-        words = {rank: threads_in_words(tuple(sorted(threads))) for rank, threads in ranks.items()}
-        alike = len(set(words.values())) == 1 and len(words) > 1
-        if alike:
-            return f"{next(iter(words.values()))} of each CTA"
-        return ", ".join(f"{text}{f' of CTA {rank}' if rank else ''}" for rank, text in words.items())
+        return together(self.agents)
 
 
 @dataclass(frozen=True, slots=True)

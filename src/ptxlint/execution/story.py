@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ptxlint import isa
 from ptxlint.demangle import variable_name
 from ptxlint.execution.engine import Defect, Execution
 from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, Layout
-from ptxlint.execution.trace import Event, Fault, Incident, Kind
+from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind, threads_in_words
 from ptxlint.ir import Instruction
 from ptxlint.rule import Finding, Related, Severity, Step
 from ptxlint.source import Loc, Span
@@ -98,6 +98,17 @@ def in_words(event: Event, body: Sequence[Instruction], names: Names) -> str:
             return f"passes the cluster barrier (use {event.phase})"
         case _:
             return str(event.kind)
+
+
+def together(agents: Iterable[Agent]) -> str:
+    """The threads of several agents in words: `warps 0-3`, `thread 0 of each CTA`."""
+    ranks: dict[int, set[int]] = {}
+    for agent in agents:
+        ranks.setdefault(agent.rank, set()).update(agent.threads)
+    words = {rank: threads_in_words(tuple(sorted(threads))) for rank, threads in ranks.items()}
+    if len(words) > 1 and len(set(words.values())) == 1:
+        return f"{next(iter(words.values()))} of each CTA"
+    return ", ".join(f"{text}{f' of CTA {rank}' if rank else ''}" for rank, text in words.items())
 
 
 def counted(number: int, noun: str) -> str:
