@@ -60,12 +60,19 @@ def is_clean(machine: Machine) -> bool:
     return not machine.incidents and not machine.blocked
 
 
-def diagnose(machine: Machine, cfg: Cfg, mends: Try, rerun: Rerun) -> list[Incident]:
-    """The faults behind a run that is not clean."""
+def diagnose(machine: Machine, cfg: Cfg, mends: Try, rerun: Rerun) -> list[Incident] | None:
+    """The faults behind a run that is not clean.
+
+    None when agents wait for what a part of the kernel may do that the inputs do not reach, however long they waited.
+    """
     direct = [incident for incident in machine.incidents if incident.fault in DIRECT]
     if direct:
         return direct
-    return [_Diagnosis(machine, cfg, mends, rerun).find()]
+    diagnosis = _Diagnosis(machine, cfg, mends, rerun)
+    found = diagnosis.find()
+    if found.fault in (Fault.CYCLE, Fault.STUCK) and diagnosis.depends_on_inputs():
+        return None
+    return [found]
 
 
 class _Diagnosis:
@@ -95,6 +102,11 @@ class _Diagnosis:
             if found is not None:
                 return found
         return self._symptom()
+
+    def depends_on_inputs(self) -> bool:
+        """Whether places that may arrive stay unreached even when no wait holds anybody up."""
+        waits = frozenset(point for group in self.groups for point in group.points)
+        return self._unreached_arrivals([self.machine, self.rerun(Repair(skipped=waits))])
 
     def _mends(self, repair: Repair) -> bool:
         self.trials += 1

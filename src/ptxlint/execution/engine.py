@@ -33,15 +33,22 @@ ALL_STEPS = 400_000
 TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
 
-SIZES = (13, 300, 2000, 40)
-"""Assumed integers, tried in turn until everything is reached."""
+SIZES = (13, 300, 2000)
+"""Assumed integers, tried in turn while they reach more."""
+
+SMALL_SIZES = (4, 2, 1)
+"""Assumed integers for kernels in which the first of SIZES exceeds the budget."""
 
 OTHER_SIZES = (29, 301)
 """Assumed integers under which a fault must show as well, where they reach it, to be certain."""
 
 LIKELY_THREADS = (128, 256, 384, 32, 64, 96, 160, 192, 224, 288, 320, 416, 512, 640, 768, 1024)
 MOST_THREADS = 1024
+TENSOR_MAP_BYTES = 128
 ENOUGH_PHASES = 3
+ENOUGH_POINTS = 0.6
+"""The share of the synchronization points that must be reached for a kernel to count as analysed."""
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +128,11 @@ class _Engine:
         self.indices = inputs.parameter_indices(self.function)
         self.spent = 0
         self.trial_steps = 0
+        self.has_related_inputs = any(p.size > 8 and p.size != TENSOR_MAP_BYTES for p in self.function.parameters) or any(
+            body[point].opcode == "ld" and "global" in body[point].modifiers for point in self.slice.points
+        )
+        self.hinging: list[Defect] = []
+        self.unreached = False
         self.assumptions: list[str] = []
 
     def run(self) -> Execution:
@@ -133,7 +145,8 @@ class _Engine:
                 break
         best = max(tried, key=self._merit)
         defects = list(self._defects(best))
-        return self._result(tuple(best), tuple(self._judged(defect, best[0], tried) for defect in defects))
+        judged = (self._judged(defect, best[0], tried) for defect in defects)
+        return self._result(tuple(best), tuple(defect for defect in judged if defect is not None))
 
     def _runs(self, block: Dimensions, cluster: Dimensions) -> list[Run]:
         """The runs under one launch shape: one for each schedule, fewer once the outcome is clear."""
@@ -159,12 +172,18 @@ class _Engine:
         return not left
 
     def _merit(self, runs: Sequence[Run]) -> tuple[bool, bool, int]:
-        """How much runs are worth: within the budget, clean, reaching much. The first of equals is the likeliest."""
-        clean = all(run.is_clean for run in runs)
-        return (not runs[0].out_of_budget, clean, len(self._covered(runs[0])))
+        """How much runs are worth: possible within the budget and the cluster, clean, reaching much. The first of equals
+        is the likeliest.
+        """
+        possible = not runs[0].out_of_budget and not any(run.machine.left_cluster for run in runs)
+        return possible, all(run.is_clean for run in runs), len(self._covered(runs[0]))
 
-    def _judged(self, defect: Defect, run: Run, tried: Sequence[Sequence[Run]]) -> Defect:
-        """A defect with what it rests on: certain when neither another shape nor other inputs make it go away."""
+    def _judged(self, defect: Defect, run: Run, tried: Sequence[Sequence[Run]]) -> Defect | None:
+        """A defect with what it rests on: certain when neither another shape nor other inputs make it go away.
+
+        None when other inputs do and they come as a structure or from memory: host code relates its fields and words,
+        and the assumed values break that relation.
+        """
         point = defect.incident.point
         assumptions = []
         rivals = [runs for runs in tried if point in self._covered(runs[0]) and not runs[0].out_of_budget]
@@ -174,6 +193,9 @@ class _Engine:
             binding = self._binding(run.binding.block, run.binding.cluster, size)
             other = self._go(binding, defect.run.schedule)
             if not other.out_of_budget and other.is_clean and point in self._covered(other):
+                if self.has_related_inputs:
+                    self.hinging.append(defect)
+                    return None
                 assumptions.append(f"integer parameters and memory such as {run.binding.inputs.size}")
                 break
         return replace(defect, assumptions=tuple(assumptions), is_certain=not assumptions)
@@ -243,25 +265,26 @@ class _Engine:
 
     def _choose_inputs(self, block: Dimensions, cluster: Dimensions) -> Run:
         """The run whose inputs reach the most synchronization points and phases within the budget."""
-        best: Run | None = None
-        best_score = (-1, -1)
-        for size in SIZES:
+        best = self._go(self._binding(block, cluster, SIZES[0]), SCHEDULES[0])
+        if best.out_of_budget:
+            for size in SMALL_SIZES:
+                best = self._go(self._binding(block, cluster, size), SCHEDULES[0])
+                if not best.out_of_budget:
+                    break
+            return best
+        for size in SIZES[1:]:
+            if self._reach(best) == (len(self.seeds), ENOUGH_PHASES) or self.spent > ALL_STEPS:
+                break
             run = self._go(self._binding(block, cluster, size), SCHEDULES[0])
-            if run.out_of_budget:
-                best = best or run
-                continue
-            covered = len(self._covered(run))
-            phases = max((b.phase for b in run.machine.mbarriers.values()), default=ENOUGH_PHASES)
-            score = (covered, min(phases, ENOUGH_PHASES))
-            if best is not None and not best.out_of_budget and score <= best_score:
+            if run.out_of_budget or self._reach(run) <= self._reach(best):
                 break
-            best, best_score = run, score
-            if covered == len(self.seeds) and phases >= ENOUGH_PHASES:
-                break
-            if self.spent > ALL_STEPS:
-                break
-        assert best is not None
+            best = run
         return best
+
+    def _reach(self, run: Run) -> tuple[int, int]:
+        """How many synchronization points a run reached, and phases of its busiest barrier, no more than enough."""
+        phases = max((b.phase for b in run.machine.mbarriers.values()), default=ENOUGH_PHASES)
+        return len(self._covered(run)), min(phases, ENOUGH_PHASES)
 
     def _binding(self, block: Dimensions, cluster: Dimensions, size: int) -> Binding:
         grid = self.launch.grid or (4 * cluster[0], cluster[1], cluster[2])
@@ -310,7 +333,11 @@ class _Engine:
                 self.spent = before
                 return mended
 
-            for incident in diagnosis.diagnose(run.machine, self.cfg, mends, rerun):
+            found = diagnosis.diagnose(run.machine, self.cfg, mends, rerun)
+            if found is None:
+                self.unreached = True
+                return
+            for incident in found:
                 key = (incident.fault, incident.point)
                 if key not in seen:
                     seen.add(key)
@@ -322,6 +349,13 @@ class _Engine:
     def _result(self, runs: tuple[Run, ...], defects: tuple[Defect, ...]) -> Execution:
         covered = {event.point for run in runs for event in run.machine.events}
         reason = None
+        if self.hinging:
+            reason = "inputs: the assumed parameters contradict each other"
+        if runs and len(self.seeds & covered) < ENOUGH_POINTS * len(self.seeds):
+            self.unreached = True
+        if self.unreached and not defects:
+            left = len(self.seeds - covered)
+            reason = f"inputs: {left} of {len(self.seeds)} synchronization points are not reached by those assumed"
         if runs and all(run.out_of_budget for run in runs):
             reason = f"budget: more than {STEPS} steps"
         return Execution(

@@ -45,7 +45,7 @@ class Assumed:
     def load(self, address: int, width: int) -> int:
         """`width` bytes of global or constant memory that the kernel has not written."""
         word = address >> (3 if width == 8 else 2)
-        return (self.size + self.step * (word & 0x3F)) & (1 << 8 * width) - 1
+        return (self.size + self.step * (word & 0xF)) & (1 << 8 * width) - 1
 
 
 def pointer_parameters(cfg: Cfg) -> frozenset[tuple[str, int]]:

@@ -141,6 +141,7 @@ class Machine:
         self.released_joins = 0
         self.clock = 0
         self.trapped = False
+        self.left_cluster = False
         self.woken = False
         self.cancel_requests = 0
         self._serial = 0
@@ -369,6 +370,9 @@ class Machine:
     def mbarrier(self, address: int, point: int, agent: Agent | None) -> Mbarrier | None:
         """The live object at an address; a use before or after its life is noted."""
         barrier = self.mbarriers.get(address)
+        if barrier is None and address >> RANK_SHIFT >= len(self.ctas):
+            self.left_cluster = True
+            return None
         if barrier is None:
             self.early.setdefault((point, address), EarlyUse(len(self.events), point, agent, address))
             return None
@@ -635,6 +639,8 @@ class Machine:
     def remote(self, strand: Strand, point: int, address: int) -> None:
         """Note an access to another CTA that may not have begun, or has ended."""
         rank = address >> RANK_SHIFT
+        if rank >= len(self.ctas):
+            self.left_cluster = True
         if rank == strand.cta.rank or rank >= len(self.ctas):
             return
         if self.cluster.generation == 0:
