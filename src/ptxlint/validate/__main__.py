@@ -72,11 +72,11 @@ def last_lines(command: list[str], seconds: float) -> list[str]:
     return [line for line in output.splitlines() if line.startswith("{")]
 
 
-def sanitized(number: int, work: Work, tool: str, options: argparse.Namespace) -> sanitizer.Report:
-    """What one tool of the sanitizer says of one launch of a variant."""
+def sanitized(number: int, work: Work, check: str, options: argparse.Namespace) -> sanitizer.Report:
+    """What one check of the sanitizer says of one launch of a variant."""
     command = trial_command(work[1], "--launches=1", "--no-poison", f"--seconds={options.sanitizer_seconds / 2}")
     port = 20000 + number % 400 * 100
-    return sanitizer.sanitize(tool, options.sanitizer, command, port, options.sanitizer_seconds)
+    return sanitizer.sanitize(check, options.sanitizer, command, port, options.sanitizer_seconds)
 
 
 def run_trials(work: list[Work], options: argparse.Namespace, results: dict[str, Any]) -> None:
@@ -94,20 +94,20 @@ def run_trials(work: list[Work], options: argparse.Namespace, results: dict[str,
 
 
 def run_sanitizer(work: list[Work], options: argparse.Namespace, results: dict[str, Any]) -> None:
-    """Runs the sanitizer's tools over the variants and adds what they say to the record; all text goes to the log."""
+    """Runs the sanitizer's checks over the variants and adds what they say to the record; all text goes to the log."""
     runnable = [item for item in work if item[0].arch in RUNNABLE]
-    jobs = [(item, tool) for tool in sanitizer.TOOLS for item in runnable]
+    jobs = [(item, check) for check in options.checks for item in runnable]
     with ThreadPoolExecutor(options.jobs) as pool, options.sanitizer_log.open("a") as log:
         running = {
-            pool.submit(sanitized, number, item, tool, options): item[1] for number, (item, tool) in enumerate(jobs)
+            pool.submit(sanitized, number, item, check, options): item[1] for number, (item, check) in enumerate(jobs)
         }
         for future in as_completed(running):
             report, variant = future.result(), running[future]
             said = {"first": report.first, "count": report.count, "ended": report.ended}
-            results["variants"].setdefault(variant.id, {}).setdefault("sanitizer", {})[report.tool] = said
-            log.write(json.dumps({"variant": variant.id, "tool": report.tool, "text": report.text[:6000]}) + "\n")
+            results["variants"].setdefault(variant.id, {}).setdefault("sanitizer", {})[report.check] = said
+            log.write(json.dumps({"variant": variant.id, "check": report.check, "text": report.text[:6000]}) + "\n")
             record.write(options.record, results)
-            print(f"{variant.id}: {report.tool}: {report.first or 'nothing'}", flush=True)
+            print(f"{variant.id}: {report.check}: {report.first or 'nothing'}", flush=True)
 
 
 def toolkit(variant: Variant) -> str:
@@ -139,6 +139,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--delayed-seconds", type=float, default=30, help="for all delays of a variant together")
     parser.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
     parser.add_argument("--sanitizer", type=Path, help="path of compute-sanitizer; without it, it is not run")
+    parser.add_argument("--checks", nargs="+", default=list(sanitizer.CHECKS), choices=list(sanitizer.CHECKS))
     parser.add_argument("--sanitizer-seconds", type=float, default=20)
     parser.add_argument("--sanitizer-log", type=Path, default=Path(os.devnull))
     parser.add_argument("--no-trials", action="store_true", help="only the sanitizer")
