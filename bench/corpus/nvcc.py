@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.corpus.produce import Recipe
 
-SECONDS = 900
+SECONDS = 1700
 """Time limit of one compiler run."""
 
 

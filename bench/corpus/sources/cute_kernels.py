@@ -120,7 +120,7 @@ class WarpgroupProduct:
             (64, n),
         )
         a_layout = hopper.make_smem_layout_a(LayoutEnum.ROW_MAJOR, self.tiler, self.kind, self.stages)
-        b_layout = hopper.make_smem_layout_b(LayoutEnum.COL_MAJOR, self.tiler, self.kind, self.stages)
+        b_layout = hopper.make_smem_layout_b(LayoutEnum.ROW_MAJOR, self.tiler, self.kind, self.stages)
         operation = cpasync.CopyBulkTensorTileG2SOp()
         a_load, a_tiles = cpasync.make_tiled_tma_atom(operation, a, cute.slice_(a_layout, (None, None, 0)), (m, k))
         b_load, b_tiles = cpasync.make_tiled_tma_atom(operation, b, cute.slice_(b_layout, (None, None, 0)), (n, k))

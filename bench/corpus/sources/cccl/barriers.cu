@@ -1,6 +1,8 @@
-// cuda::barrier at block scope: plain rounds, split arrive and wait, drops, bulk copies counted in bytes, asynchronous copies.
+// cuda::barrier at block scope: plain rounds, split arrive and wait, drops, bulk copies counted in bytes, asynchronous
+// copies.
 #include <cooperative_groups.h>
 #include <cuda.h>
+
 #include <cuda/barrier>
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
@@ -24,7 +26,10 @@ extern "C" __global__ void rounds(float* data, int n) {
 extern "C" __global__ void halves(float* data, int n) {
   __shared__ Barrier full, empty;
   __shared__ float buffer[128];
-  if (threadIdx.x == 0) { init(&full, 256); init(&empty, 256); }
+  if (threadIdx.x == 0) {
+    init(&full, 256);
+    init(&empty, 256);
+  }
   __syncthreads();
   if (threadIdx.x < 128) {
     for (int i = 0; i < n; ++i) {
@@ -48,7 +53,10 @@ extern "C" __global__ void leaver(int* data, int n) {
   if (threadIdx.x == 0) init(&barrier, blockDim.x);
   __syncthreads();
   for (int i = 0; i < n; ++i) {
-    if (data[threadIdx.x] == i) { barrier.arrive_and_drop(); return; }
+    if (data[threadIdx.x] == i) {
+      barrier.arrive_and_drop();
+      return;
+    }
     barrier.arrive_and_wait();
   }
 }
@@ -57,12 +65,16 @@ extern "C" __global__ void copied(const int4* in, int4* out, int n) {
   __shared__ alignas(16) int4 buffer[2][256];
   __shared__ Barrier barrier[2];
   auto block = cooperative_groups::this_thread_block();
-  if (block.thread_rank() == 0) { init(&barrier[0], block.size()); init(&barrier[1], block.size()); }
+  if (block.thread_rank() == 0) {
+    init(&barrier[0], block.size());
+    init(&barrier[1], block.size());
+  }
   block.sync();
   cuda::memcpy_async(block, buffer[0], in, cuda::aligned_size_t<16>(sizeof(buffer[0])), barrier[0]);
   for (int i = 0; i < n; ++i) {
     if (i + 1 < n)
-      cuda::memcpy_async(block, buffer[(i + 1) & 1], in + (i + 1) * 256, cuda::aligned_size_t<16>(sizeof(buffer[0])), barrier[(i + 1) & 1]);
+      cuda::memcpy_async(block, buffer[(i + 1) & 1], in + (i + 1) * 256, cuda::aligned_size_t<16>(sizeof(buffer[0])),
+                         barrier[(i + 1) & 1]);
     barrier[i & 1].arrive_and_wait();
     out[i * 256 + threadIdx.x] = buffer[i & 1][255 - threadIdx.x];
     block.sync();
@@ -114,7 +126,10 @@ extern "C" __global__ void bulk(const float* in, float* out, int n) {
 extern "C" __global__ void tensor(const __grid_constant__ CUtensorMap map, int tiles) {
   __shared__ alignas(128) int tile[64][64];
   __shared__ Barrier barrier;
-  if (threadIdx.x == 0) { init(&barrier, blockDim.x); cde::fence_proxy_async_shared_cta(); }
+  if (threadIdx.x == 0) {
+    init(&barrier, blockDim.x);
+    cde::fence_proxy_async_shared_cta();
+  }
   __syncthreads();
   for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
     Barrier::arrival_token token;

@@ -1,5 +1,7 @@
-// cuda::ptx as programs use it: TMA rings, cluster multicast, remote arrivals, reductions in bulk and persistent work stealing.
+// cuda::ptx as programs use it: TMA rings, cluster multicast, remote arrivals, reductions in bulk and persistent work
+// stealing.
 #include <cuda.h>
+
 #include <cuda/ptx>
 
 namespace ptx = cuda::ptx;
@@ -11,7 +13,10 @@ extern "C" __global__ void __launch_bounds__(160) ring(const __grid_constant__ C
   extern __shared__ __align__(1024) unsigned short tile[];
   __shared__ uint64_t full[stages], empty[stages];
   if (threadIdx.x == 0) {
-    for (int s = 0; s < stages; ++s) { ptx::mbarrier_init(&full[s], 1); ptx::mbarrier_init(&empty[s], 128); }
+    for (int s = 0; s < stages; ++s) {
+      ptx::mbarrier_init(&full[s], 1);
+      ptx::mbarrier_init(&empty[s], 128);
+    }
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   __syncthreads();
@@ -19,7 +24,8 @@ extern "C" __global__ void __launch_bounds__(160) ring(const __grid_constant__ C
     if (ptx::elect_sync(~0u)) {
       for (int i = 0; i < tiles; ++i) {
         const int s = i % stages;
-        while (!ptx::mbarrier_try_wait_parity(&empty[s], ((i / stages) & 1) ^ 1)) {}
+        while (!ptx::mbarrier_try_wait_parity(&empty[s], ((i / stages) & 1) ^ 1)) {
+        }
         ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &full[s], tile_bytes);
         const int corner[2] = {0, i * 64};
         ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile + s * 4096, &map, corner, &full[s]);
@@ -29,7 +35,8 @@ extern "C" __global__ void __launch_bounds__(160) ring(const __grid_constant__ C
     float sum = 0.f;
     for (int i = 0; i < tiles; ++i) {
       const int s = i % stages;
-      while (!ptx::mbarrier_try_wait_parity(&full[s], (i / stages) & 1)) {}
+      while (!ptx::mbarrier_try_wait_parity(&full[s], (i / stages) & 1)) {
+      }
       for (int k = threadIdx.x; k < 4096; k += 128) sum += tile[s * 4096 + k];
       ptx::mbarrier_arrive(&empty[s]);
     }
@@ -37,12 +44,16 @@ extern "C" __global__ void __launch_bounds__(160) ring(const __grid_constant__ C
   }
 }
 
-extern "C" __global__ void __cluster_dims__(2, 1, 1) multicast(const __grid_constant__ CUtensorMap map, float* out, int tiles) {
+extern "C" __global__ void __cluster_dims__(2, 1, 1)
+    multicast(const __grid_constant__ CUtensorMap map, float* out, int tiles) {
   __shared__ alignas(128) unsigned short tile[2][4096];
   __shared__ uint64_t full[2], empty[2];
   const unsigned rank = ptx::get_sreg_cluster_ctarank();
   if (threadIdx.x == 0) {
-    for (int s = 0; s < 2; ++s) { ptx::mbarrier_init(&full[s], 1); ptx::mbarrier_init(&empty[s], 2); }
+    for (int s = 0; s < 2; ++s) {
+      ptx::mbarrier_init(&full[s], 1);
+      ptx::mbarrier_init(&empty[s], 2);
+    }
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   ptx::barrier_cluster_arrive();
@@ -52,12 +63,15 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) multicast(const __grid_cons
     const int s = i & 1;
     const uint32_t parity = (i >> 1) & 1;
     if (threadIdx.x == 0) {
-      while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &empty[s], parity ^ 1)) {}
+      while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &empty[s], parity ^ 1)) {
+      }
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &full[s], tile_bytes);
       const int corner[2] = {static_cast<int>(rank) * 32, i * 64};
-      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile[s] + rank * 2048, &map, corner, &full[s], uint16_t{3});
+      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile[s] + rank * 2048, &map, corner, &full[s],
+                                uint16_t{3});
     }
-    while (!ptx::mbarrier_try_wait_parity(&full[s], parity)) {}
+    while (!ptx::mbarrier_try_wait_parity(&full[s], parity)) {
+    }
     for (int k = threadIdx.x; k < 4096; k += blockDim.x) sum += tile[s][k];
     __syncthreads();
     if (threadIdx.x < 2) {
@@ -73,14 +87,18 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) multicast(const __grid_cons
 extern "C" __global__ void reduction(int* out, const int* in, int n) {
   __shared__ alignas(128) int part[512];
   __shared__ uint64_t loaded;
-  if (threadIdx.x == 0) { ptx::mbarrier_init(&loaded, 1); ptx::fence_proxy_async(ptx::space_shared); }
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&loaded, 1);
+    ptx::fence_proxy_async(ptx::space_shared);
+  }
   __syncthreads();
   for (int i = 0; i < n; ++i) {
     if (threadIdx.x == 0) {
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &loaded, sizeof(part));
       ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, part, in + i * 512, sizeof(part), &loaded);
     }
-    while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cta, &loaded, i & 1)) {}
+    while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cta, &loaded, i & 1)) {
+    }
     part[threadIdx.x] *= 3;
     ptx::fence_proxy_async(ptx::space_shared);
     __syncthreads();
@@ -99,7 +117,10 @@ extern "C" __global__ void stealing(float* data) {
   __shared__ uint4 answer;
   __shared__ uint64_t ready;
   uint32_t block = blockIdx.x, parity = 0;
-  if (threadIdx.x == 0) { ptx::mbarrier_init(&ready, 1); ptx::fence_proxy_async(ptx::space_shared); }
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&ready, 1);
+    ptx::fence_proxy_async(ptx::space_shared);
+  }
   while (true) {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -108,7 +129,8 @@ extern "C" __global__ void stealing(float* data) {
       ptx::mbarrier_arrive_expect_tx(ptx::sem_relaxed, ptx::scope_cta, ptx::space_shared, &ready, sizeof(answer));
     }
     data[block * blockDim.x + threadIdx.x] += 1.f;
-    while (!ptx::mbarrier_try_wait_parity(&ready, parity)) {}
+    while (!ptx::mbarrier_try_wait_parity(&ready, parity)) {
+    }
     parity ^= 1;
     if (!ptx::clusterlaunchcontrol_query_cancel_is_canceled(answer)) break;
     block = ptx::clusterlaunchcontrol_query_cancel_get_first_ctaid_x<uint32_t>(answer);

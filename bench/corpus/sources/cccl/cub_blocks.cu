@@ -8,7 +8,12 @@ extern "C" __global__ void __launch_bounds__(threads) sort_block(unsigned* keys,
   using LoadValues = cub::BlockLoad<float, threads, items, cub::BLOCK_LOAD_WARP_TRANSPOSE>;
   using Sort = cub::BlockRadixSort<unsigned, threads, items, float>;
   using Store = cub::BlockStore<unsigned, threads, items, cub::BLOCK_STORE_VECTORIZE>;
-  __shared__ union { Load::TempStorage load; LoadValues::TempStorage load_values; Sort::TempStorage sort; Store::TempStorage store; } shared;
+  __shared__ union {
+    Load::TempStorage load;
+    LoadValues::TempStorage load_values;
+    Sort::TempStorage sort;
+    Store::TempStorage store;
+  } shared;
   unsigned key[items];
   float value[items];
   Load(shared.load).Load(keys + blockIdx.x * threads * items, key);
@@ -31,7 +36,9 @@ __device__ void reduce_block(float* data) {
   if (threadIdx.x == 0) data[0] = sum + largest;
 }
 extern "C" __global__ void reduce_raking(float* data) { reduce_block<cub::BLOCK_REDUCE_RAKING>(data); }
-extern "C" __global__ void reduce_commutative(float* data) { reduce_block<cub::BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY>(data); }
+extern "C" __global__ void reduce_commutative(float* data) {
+  reduce_block<cub::BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY>(data);
+}
 extern "C" __global__ void reduce_warps(float* data) { reduce_block<cub::BLOCK_REDUCE_WARP_REDUCTIONS>(data); }
 
 template <cub::BlockScanAlgorithm Algorithm>
@@ -61,7 +68,11 @@ extern "C" __global__ void merge_sort(double* data) {
   using Sort = cub::BlockMergeSort<double, threads, items>;
   using Difference = cub::BlockAdjacentDifference<double, threads>;
   using Head = cub::BlockDiscontinuity<double, threads>;
-  __shared__ union { Sort::TempStorage sort; Difference::TempStorage difference; Head::TempStorage head; } shared;
+  __shared__ union {
+    Sort::TempStorage sort;
+    Difference::TempStorage difference;
+    Head::TempStorage head;
+  } shared;
   double value[items];
   int flag[items];
   for (int i = 0; i < items; ++i) value[i] = data[threadIdx.x * items + i];

@@ -1,5 +1,6 @@
 // cuda::pipeline: one thread's own, a whole block's, and with producer and consumer roles.
 #include <cooperative_groups.h>
+
 #include <cuda/pipeline>
 
 namespace cg = cooperative_groups;
@@ -30,7 +31,8 @@ extern "C" __global__ void prior(const int* in, int* out, int n) {
     pipeline.producer_commit();
   }
   for (int i = 0; i < n; ++i) {
-    if (i + 3 < n) cuda::memcpy_async(&stage[(i + 3) % 4][threadIdx.x], in + (i + 3) * 256 + threadIdx.x, sizeof(int), pipeline);
+    if (i + 3 < n)
+      cuda::memcpy_async(&stage[(i + 3) % 4][threadIdx.x], in + (i + 3) * 256 + threadIdx.x, sizeof(int), pipeline);
     pipeline.producer_commit();
     cuda::pipeline_consumer_wait_prior<3>(pipeline);
     __syncthreads();
@@ -48,7 +50,8 @@ __device__ void shared_by_block(const int4* in, int4* out, int n) {
   for (int produced = 0, consumed = 0; consumed < n; ++consumed) {
     for (; produced < n && produced < consumed + Stages; ++produced) {
       pipeline.producer_acquire();
-      cuda::memcpy_async(block, stage[produced % Stages], in + produced * 256, cuda::aligned_size_t<16>(sizeof(stage[0])), pipeline);
+      cuda::memcpy_async(block, stage[produced % Stages], in + produced * 256,
+                         cuda::aligned_size_t<16>(sizeof(stage[0])), pipeline);
       pipeline.producer_commit();
     }
     pipeline.consumer_wait();

@@ -2,8 +2,13 @@
 #include <cassert>
 #include <cstdio>
 
-struct Wide { double number[5]; char tag[3]; };
-struct alignas(16) Quad { float x, y, z, w; };
+struct Wide {
+  double number[5];
+  char tag[3];
+};
+struct alignas(16) Quad {
+  float x, y, z, w;
+};
 
 typedef float (*Unary)(float);
 typedef Wide (*Mixer)(Wide, Quad, char, short, long long);
@@ -25,8 +30,16 @@ struct Shape {
   __device__ virtual float area() const = 0;
   __device__ virtual ~Shape() {}
 };
-struct Disc : Shape { float r; __device__ Disc(float r) : r(r) {} __device__ float area() const override { return 3.14f * r * r; } };
-struct Box : Shape { float a, b; __device__ Box(float a, float b) : a(a), b(b) {} __device__ float area() const override { return a * b; } };
+struct Disc : Shape {
+  float r;
+  __device__ Disc(float r) : r(r) {}
+  __device__ float area() const override { return 3.14f * r * r; }
+};
+struct Box : Shape {
+  float a, b;
+  __device__ Box(float a, float b) : a(a), b(b) {}
+  __device__ float area() const override { return a * b; }
+};
 
 extern "C" __global__ void indirect(const int* which, float* value) {
   const int i = threadIdx.x;
@@ -34,7 +47,9 @@ extern "C" __global__ void indirect(const int* which, float* value) {
   value[i] += constant_table[which[i + 1]](value[i]);
 }
 
-extern "C" __global__ void by_value(Wide* wide, Quad q) { wide[threadIdx.x] = mixer(wide[threadIdx.x], q, 'c', 7, 1ll << 40); }
+extern "C" __global__ void by_value(Wide* wide, Quad q) {
+  wide[threadIdx.x] = mixer(wide[threadIdx.x], q, 'c', 7, 1ll << 40);
+}
 
 extern "C" __global__ void virtual_call(float* out, int n) {
   Shape* shape = n & 1 ? static_cast<Shape*>(new Disc(out[0])) : new Box(out[1], out[2]);

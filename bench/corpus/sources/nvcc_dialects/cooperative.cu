@@ -1,9 +1,10 @@
 // Cooperative groups: tiles, coalesced, grid-wide, memcpy_async, reduce and scan.
 #include <cooperative_groups.h>
-#include <cuda/barrier>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
+
+#include <cuda/barrier>
 
 namespace cg = cooperative_groups;
 

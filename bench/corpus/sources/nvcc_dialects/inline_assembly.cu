@@ -44,11 +44,15 @@ extern "C" __global__ void immediates(double* d, float* f, int64_t* i) {
 extern "C" __global__ void vectors(const float4* in, float4* out) {
   float4 v;
   asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.f32 {%0, %1, %2, %3}, [%4 + 16];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(in));
-  asm volatile("{ .reg .v4 .f32 q; mov.v4.f32 q, {%1, %2, %3, %4}; st.global.v4.f32 [%0+-16], q; }"
-               ::"l"(out + 2), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
-  asm volatile("{ .reg .v2 .f32 q; mov.v2.f32 q, {%1, %2}; st.global.f32 [%0], q.x; st.global.f32 [%0+4], q.y; }"
-               ::"l"(out), "f"(v.x), "f"(v.y) : "memory");
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "l"(in));
+  asm volatile("{ .reg .v4 .f32 q; mov.v4.f32 q, {%1, %2, %3, %4}; st.global.v4.f32 [%0+-16], q; }" ::"l"(out + 2),
+               "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+               : "memory");
+  asm volatile(
+      "{ .reg .v2 .f32 q; mov.v2.f32 q, {%1, %2}; st.global.f32 [%0], q.x; st.global.f32 [%0+4], q.y; }" ::"l"(out),
+      "f"(v.x), "f"(v.y)
+      : "memory");
   asm volatile("prefetch.global.L2 [%0]; prefetchu.L1 [%0];" ::"l"(in));
 #if __CUDA_ARCH__ >= 800
   asm volatile("discard.global.L2 [%0], 128;" ::"l"(out) : "memory");
@@ -59,25 +63,37 @@ extern "C" __global__ void calls(uint32_t* out) {
   uint32_t result;
   asm volatile("{ .reg .b32 x; mov.b32 x, %%clock; mov.b32 %0, x; }" : "=r"(result));
   asm volatile("barrier.sync 3, 64; barrier.arrive 4, 64; bar.sync 0; bar.warp.sync 0xffffffff;" ::: "memory");
-  asm volatile("{ .reg .pred p; .reg .b32 n; setp.ne.b32 p, %0, 0; barrier.red.popc.u32 n, 1, 64, p; barrier.red.and.pred p, 2, !p;"
-               " @p st.global.u32 [%1], n; }" ::"r"(result), "l"(out) : "memory");
+  asm volatile(
+      "{ .reg .pred p; .reg .b32 n; setp.ne.b32 p, %0, 0; barrier.red.popc.u32 n, 1, 64, p; barrier.red.and.pred p, 2, "
+      "!p;"
+      " @p st.global.u32 [%1], n; }" ::"r"(result),
+      "l"(out)
+      : "memory");
   asm volatile("pmevent 7; nanosleep.u32 20; membar.gl; membar.cta; fence.acq_rel.gpu; fence.sc.sys;" ::: "memory");
   out[1] = result;
 }
 
 extern "C" __global__ void arithmetic(uint32_t* o, uint64_t* w) {
   const uint32_t a = o[0], b = o[1], c = o[2];
-  asm volatile("{ .reg .b32 l, h; add.cc.u32 l, %1, %2; addc.cc.u32 h, %2, %3; addc.u32 %0, h, 0; }" : "=r"(o[3]) : "r"(a), "r"(b), "r"(c));
+  asm volatile("{ .reg .b32 l, h; add.cc.u32 l, %1, %2; addc.cc.u32 h, %2, %3; addc.u32 %0, h, 0; }"
+               : "=r"(o[3])
+               : "r"(a), "r"(b), "r"(c));
   asm volatile("mad.lo.cc.u32 %0, %1, %2, %3; madc.hi.u32 %0, %1, %2, %0;" : "=&r"(o[4]) : "r"(a), "r"(b), "r"(c));
   asm volatile("bfe.u32 %0, %1, 3, 5; bfi.b32 %0, %0, %2, 8, 8;" : "=&r"(o[5]) : "r"(a), "r"(b));
   asm volatile("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(o[6]) : "r"(a), "r"(b), "r"(c));
   asm volatile("shf.l.wrap.b32 %0, %1, %2, %3;" : "=r"(o[7]) : "r"(a), "r"(b), "r"(c));
   asm volatile("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(o[8]) : "r"(a), "r"(b), "r"(c));
   asm volatile("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(o[9]) : "r"(a), "r"(b), "r"(c));
-  asm volatile("sad.u32 %0, %1, %2, %3; brev.b32 %0, %0; clz.b32 %0, %0; popc.b32 %0, %0; bfind.shiftamt.s32 %0, %0;" : "=&r"(o[10]) : "r"(a), "r"(b), "r"(c));
+  asm volatile("sad.u32 %0, %1, %2, %3; brev.b32 %0, %0; clz.b32 %0, %0; popc.b32 %0, %0; bfind.shiftamt.s32 %0, %0;"
+               : "=&r"(o[10])
+               : "r"(a), "r"(b), "r"(c));
   asm volatile("szext.wrap.s32 %0, %1, 7; bmsk.clamp.b32 %0, %0, %2;" : "=&r"(o[11]) : "r"(a), "r"(b));
   asm volatile("mul.wide.u32 %0, %1, %2; mad.wide.s32 %0, %1, %2, %0;" : "=&l"(w[0]) : "r"(a), "r"(b));
 #if __CUDA_ARCH__ >= 800
-  asm volatile("{ .reg .f16x2 h; .reg .b16 x, y; mov.b32 h, %1; fma.rn.relu.f16x2 h, h, h, h; mov.b32 {x, y}, h; mov.b32 %0, {y, x}; }" : "=r"(o[12]) : "r"(a));
+  asm volatile(
+      "{ .reg .f16x2 h; .reg .b16 x, y; mov.b32 h, %1; fma.rn.relu.f16x2 h, h, h, h; mov.b32 {x, y}, h; mov.b32 %0, "
+      "{y, x}; }"
+      : "=r"(o[12])
+      : "r"(a));
 #endif
 }

@@ -39,5 +39,6 @@ extern "C" __global__ void queries(cudaTextureObject_t texture, cudaSurfaceObjec
   asm volatile("{ .reg .pred p; istypep.texref p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(out[4]) : "l"(texture));
   asm volatile("sured.b.2d.add.u32.trap [%0, {%1, %2}], %3;" ::"l"(surface), "r"(4), "r"(1), "r"(out[5]));
   asm volatile("suld.b.a2d.v4.b32.clamp {%0, %1, %2, %3}, [%4, {%5, %6, %7, %7}];"
-               : "=r"(out[6]), "=r"(out[7]), "=r"(out[8]), "=r"(out[9]) : "l"(surface), "r"(0), "r"(1), "r"(2));
+               : "=r"(out[6]), "=r"(out[7]), "=r"(out[8]), "=r"(out[9])
+               : "l"(surface), "r"(0), "r"(1), "r"(2));
 }

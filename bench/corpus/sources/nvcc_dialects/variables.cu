@@ -1,8 +1,18 @@
 // Module variables: initialisers of every kind, constant, managed, shared, aligned, of pointers and of a megabyte.
 #include <cstdint>
 
-struct Node { const Node* next; int key; const char* name; };
-struct alignas(32) Mixed { char c; double d; short s[3]; float f; bool b; };
+struct Node {
+  const Node* next;
+  int key;
+  const char* name;
+};
+struct alignas(32) Mixed {
+  char c;
+  double d;
+  short s[3];
+  float f;
+  bool b;
+};
 
 __device__ int plain;
 __device__ int numbers[] = {1, -2, 3, -4, 5};
@@ -29,13 +39,16 @@ extern __shared__ uint4 dynamic_shared[];
 #ifdef MEGABYTE
 #define X4(a) a, (a) + 1, (a) ^ 3, (a) * 5
 #define X16(a) X4(a), X4((a) + 7), X4((a) * 3), X4((a) ^ 9)
-#define X256(a) X16(a), X16(a + 1), X16(a + 2), X16(a + 3), X16(a + 4), X16(a + 5), X16(a + 6), X16(a + 7), \
-    X16(a + 8), X16(a + 9), X16(a + 10), X16(a + 11), X16(a + 12), X16(a + 13), X16(a + 14), X16(a + 15)
-#define X4096(a) X256(a), X256(a + 11), X256(a + 22), X256(a + 33), X256(a + 44), X256(a + 55), X256(a + 66), \
-    X256(a + 77), X256(a + 88), X256(a + 99), X256(a + 111), X256(a + 122), X256(a + 133), X256(a + 144), \
-    X256(a + 155), X256(a + 166)
-__device__ const unsigned table[] = {X4096(1u), X4096(2u), X4096(3u), X4096(4u), X4096(5u), X4096(6u), X4096(7u),
-    X4096(8u), X4096(9u), X4096(10u), X4096(11u), X4096(12u), X4096(13u), X4096(14u), X4096(15u), X4096(16u)};
+#define X256(a)                                                                                                       \
+  X16(a), X16(a + 1), X16(a + 2), X16(a + 3), X16(a + 4), X16(a + 5), X16(a + 6), X16(a + 7), X16(a + 8), X16(a + 9), \
+      X16(a + 10), X16(a + 11), X16(a + 12), X16(a + 13), X16(a + 14), X16(a + 15)
+#define X4096(a)                                                                                             \
+  X256(a), X256(a + 11), X256(a + 22), X256(a + 33), X256(a + 44), X256(a + 55), X256(a + 66), X256(a + 77), \
+      X256(a + 88), X256(a + 99), X256(a + 111), X256(a + 122), X256(a + 133), X256(a + 144), X256(a + 155), \
+      X256(a + 166)
+__device__ const unsigned table[] = {X4096(1u),  X4096(2u),  X4096(3u),  X4096(4u),  X4096(5u),  X4096(6u),
+                                     X4096(7u),  X4096(8u),  X4096(9u),  X4096(10u), X4096(11u), X4096(12u),
+                                     X4096(13u), X4096(14u), X4096(15u), X4096(16u)};
 #else
 __device__ const unsigned table[] = {1, 2, 3};
 #endif
@@ -43,7 +56,8 @@ __device__ const unsigned table[] = {1, 2, 3};
 extern "C" __global__ void __launch_bounds__(256) touch(int* out, int i) {
   plain += numbers[i] + bytes[i] + fixed[i] + never_written + shared_with_host + table[i];
   floats[i] += static_cast<float>(doubles[i] + managed_array[i] + mixed.d + fixed_mixed.s[i]);
-  for (const Node* node = i ? &first : chain[i]; node != nullptr; node = node->next) out[0] += node->key + node->name[i];
+  for (const Node* node = i ? &first : chain[i]; node != nullptr; node = node->next)
+    out[0] += node->key + node->name[i];
   *into = text[i] + static_cast<int>(big >> i);
   while (!flag) ++internal_counter;
   module_shared[threadIdx.x] = i;

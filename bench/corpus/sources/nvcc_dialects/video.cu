@@ -30,7 +30,13 @@ extern "C" __global__ void packed(const uint32_t* in, uint32_t* out) {
 
 extern "C" __global__ void intrinsics(const uint32_t* in, uint32_t* out) {
   const uint32_t a = in[0], b = in[1];
-  out[0] = __vabsdiffu4(a, b); out[1] = __vaddss2(a, b); out[2] = __vcmpgts4(a, b); out[3] = __vsadu2(a, b);
-  out[4] = __vmaxs2(a, b); out[5] = __byte_perm(a, b, 0x3715); out[6] = __funnelshift_rc(a, b, 9);
-  out[7] = __viaddmax_s16x2_relu(a, b, a); out[8] = __vimax3_s32(a, b, a);
+  out[0] = __vabsdiffu4(a, b);
+  out[1] = __vaddss2(a, b);
+  out[2] = __vcmpgts4(a, b);
+  out[3] = __vsadu2(a, b);
+  out[4] = __vmaxs2(a, b);
+  out[5] = __byte_perm(a, b, 0x3715);
+  out[6] = __funnelshift_rc(a, b, 9);
+  out[7] = __viaddmax_s16x2_relu(a, b, a);
+  out[8] = __vimax3_s32(a, b, a);
 }
