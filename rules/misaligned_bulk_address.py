@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxlint import isa
-from ptxlint.facts import Facts
+from ptxlint.facts import Facts, Fault
 from ptxlint.isa import Access, Mode, Proxy
 from ptxlint.rule import Finding, IsaRef, Rule, Severity
+from ptxlint.source import Span
 
 BULK = 16
 """Bytes. Source: PTX ISA, *cp.async.bulk*."""
@@ -52,13 +53,24 @@ cp.async.bulk.wait_group 0;
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Check both sides of each bulk copy."""
+        """Check both sides of each bulk copy, then the destinations that only the run shows."""
+        known: set[Span] = set()
         for index, instruction in enumerate(facts.cfg.body):
             accesses = [access for access in isa.accesses(instruction) if _is_side(access)]
             alignment = TENSOR if any(access.is_mapped for access in accesses) else BULK
             for access in accesses:
                 if not access.is_mapped:
-                    yield from _misaligned(facts, index, access.role, alignment)
+                    for finding in _misaligned(facts, index, access.role, alignment):
+                        known.add(finding.span)
+                        yield finding
+        for story in facts.stories(Fault.MISALIGNED):
+            alignment = story.number("alignment")
+            if alignment and story.span not in known:
+                yield story.finding(
+                    f"the destination of the bulk copy, {story.memory}, is {story.number('remainder')} bytes past a "
+                    f"multiple of {alignment}",
+                    f"make the destination a multiple of {alignment} bytes",
+                )
 
 
 def _is_side(access: Access) -> bool:

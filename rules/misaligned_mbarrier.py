@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxlint import isa
-from ptxlint.facts import Facts
+from ptxlint.facts import Facts, Fault
 from ptxlint.isa import Mode
 from ptxlint.rule import Finding, IsaRef, Rule, Severity
 
@@ -42,7 +42,7 @@ mbarrier.arrive.shared::cta.b64 _, [%r2+4];
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report misaligned inits; the other uses only where no init is misaligned."""
+        """Report misaligned inits; the other uses only where no init is misaligned. Then what only the run shows."""
         found = [(index, off) for index in _uses(facts) if (off := facts.misalignment(index, "mbarrier", ALIGNMENT))]
         inits = [(index, off) for index, off in found if _is_init(facts, index)]
         for index, off in inits or found[:1]:
@@ -51,6 +51,13 @@ mbarrier.arrive.shared::cta.b64 _, [%r2+4];
                 f"the mbarrier at {facts.object_name(index, 'mbarrier')} is {off} bytes past a multiple of {ALIGNMENT}",
                 f"place it on a multiple of {ALIGNMENT} bytes",
             )
+        known = {facts.span(index) for index, _ in inits or found[:1]}
+        for story in facts.stories(Fault.MISALIGNED):
+            if not story.number("alignment") and story.span not in known:
+                yield story.finding(
+                    f"the mbarrier at {story.barrier} is {story.number('remainder')} bytes past a multiple of {ALIGNMENT}",
+                    f"place it on a multiple of {ALIGNMENT} bytes",
+                )
 
 
 def _uses(facts: Facts) -> Iterator[int]:

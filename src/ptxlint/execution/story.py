@@ -172,6 +172,16 @@ class Story:
         return self._who(self.incident)
 
     @property
+    def span(self) -> Span:
+        """Where the finding lies."""
+        return self._span(self.incident.point)
+
+    @property
+    def memory(self) -> str:
+        """The memory concerned, where it is none of a barrier."""
+        return self.names.memory(self.incident.object or 0)
+
+    @property
     def barrier(self) -> str:
         """The barrier concerned, or all of them."""
         found = [self._name(defect.incident) for defect in self.defects]
@@ -210,7 +220,7 @@ class Story:
         is_certain = any(defect.is_certain for defect in self.defects)
         assumptions = (*self.execution.assumptions, *(a for defect in self.defects for a in defect.assumptions))
         return Finding(
-            self._span(self.incident.point),
+            self.span,
             message,
             fix,
             tuple(self._related()),

@@ -80,14 +80,18 @@ def _row(group: Sequence[Account], where: Place) -> Row:
 
 
 def _names(names: Sequence[str]) -> str:
-    """Names in short: `full[0-3]`, `tile`, `smem+64, smem+72`."""
+    """Names in short: `full[0-3]`, `full[0-3] of each CTA`, `tile`, `smem+64, smem+72`."""
     unique = list(dict.fromkeys(names))
-    heads = {name.partition("[")[0] for name in unique}
-    if len(unique) > 1 and len(heads) == 1 and all(name.endswith("]") for name in unique):
-        slots = [int(name.rpartition("[")[2][:-1]) for name in unique]
+    bare = list(dict.fromkeys(name.partition(" of CTA ")[0] for name in unique))
+    suffix = " of each CTA" if len(bare) < len(unique) else ""
+    shown = bare if suffix else unique
+    heads = {name.partition("[")[0] for name in shown}
+    if len(shown) > 1 and len(heads) == 1 and all(name.endswith("]") for name in shown):
+        slots = [int(name.rpartition("[")[2][:-1]) for name in shown]
         if slots == list(range(slots[0], slots[-1] + 1)):
-            return f"{heads.pop()}[{slots[0]}-{slots[-1]}]"
-    return ", ".join(unique) if len(unique) < 4 else f"{unique[0]} ... {unique[-1]} ({len(unique)})"
+            return f"{heads.pop()}[{slots[0]}-{slots[-1]}]{suffix}"
+    listed = ", ".join(shown) if len(shown) < 4 else f"{shown[0]} ... {shown[-1]} ({len(shown)})"
+    return f"{listed}{suffix}"
 
 
 def _span(numbers: Sequence[int]) -> str:
