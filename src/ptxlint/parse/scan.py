@@ -79,6 +79,8 @@ def _blocks(text: str) -> Iterator[str]:
     start = 0
     while start < len(text):
         end = text.find(";\n", start + _BLOCK) + 1
+        if end == 0 and len(text) - start <= _LONGEST_BLOCK:
+            end = len(text)
         if end == 0 or end - start > _LONGEST_BLOCK:
             end = _last_statement(text, start) or text.find(";", start + _BLOCK) + 1 or len(text)
         yield text[start:end]
@@ -155,7 +157,7 @@ class _Scanner:
                 line += shape.newlines
             elif index < last or blanked.strip():
                 if shape.needs_column:
-                    self._column = _column_after(chunks[measured:index], words[measured_base:base], self._column)
+                    self._column = _column_after([*chunks[measured:index], ""], words[measured_base:base], self._column)
                     measured, measured_base = index, base
                 end = ";" if index < last else ""
                 line += self._take(shape, _Chunk(blanked, words, base, line, self._column, end))
@@ -231,6 +233,6 @@ def _learned(blanked: str, words: list[str], end: str) -> Shape:
 
 def _column_after(chunks: list[str], words: list[str], column: int) -> int:
     """How many letters stand on the line where these chunks end; `column` of them before the first chunk."""
-    text = interleave(";".join([*chunks, ""]).split(BLANK), words) if chunks else ""
+    text = interleave(";".join(chunks).split(BLANK), words)
     newline = text.rfind("\n")
     return len(text) - newline - 1 if newline >= 0 else column + len(text)

@@ -81,7 +81,7 @@ class Form:
     def text(self, words: Sequence[str], base: int) -> str:
         """The operation's text, put together again."""
         start = base + self.first
-        return interleave(self.pieces, words[start : start + len(self.pieces) - 1])
+        return interleave(self.pieces, words[start : start + len(self.pieces) - 1]) + ";"
 
 
 @dataclass(slots=True)
