@@ -129,8 +129,17 @@ class WarpgroupProduct:
         )
 
     @cute.kernel
-    def kernel(self, product: cute.TiledMma, a_load: cute.CopyAtom, a: cute.Tensor, b_load: cute.CopyAtom,
-               b: cute.Tensor, c: cute.Tensor, a_layout: cute.ComposedLayout, b_layout: cute.ComposedLayout):  # fmt: skip
+    def kernel(
+        self,
+        product: cute.TiledMma,
+        a_load: cute.CopyAtom,
+        a: cute.Tensor,
+        b_load: cute.CopyAtom,
+        b: cute.Tensor,
+        c: cute.Tensor,
+        a_layout: cute.ComposedLayout,
+        b_layout: cute.ComposedLayout,
+    ):
         m, n, k = self.tiler
         thread, _, _ = cute.arch.thread_idx()
         warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -219,8 +228,17 @@ class TensorMemoryProduct:
         )
 
     @cute.kernel
-    def kernel(self, product: cute.TiledMma, a_load: cute.CopyAtom, a: cute.Tensor, b_load: cute.CopyAtom,
-               b: cute.Tensor, c: cute.Tensor, a_layout: cute.ComposedLayout, b_layout: cute.ComposedLayout):  # fmt: skip
+    def kernel(
+        self,
+        product: cute.TiledMma,
+        a_load: cute.CopyAtom,
+        a: cute.Tensor,
+        b_load: cute.CopyAtom,
+        b: cute.Tensor,
+        c: cute.Tensor,
+        a_layout: cute.ComposedLayout,
+        b_layout: cute.ComposedLayout,
+    ):
         m, n, k = self.tiler
         thread, _, _ = cute.arch.thread_idx()
         warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
