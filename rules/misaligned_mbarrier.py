@@ -55,7 +55,8 @@ mbarrier.arrive.shared::cta.b64 _, [%r2+4];
         for story in facts.stories(Fault.MISALIGNED):
             if not story.number("alignment") and story.span not in known:
                 yield story.finding(
-                    f"the mbarrier at {story.barrier} is {story.number('remainder')} bytes past a multiple of {ALIGNMENT}",
+                    f"the mbarrier at {story.barrier} is {story.number('remainder')} bytes past a multiple of "
+                    f"{ALIGNMENT}",
                     f"place it on a multiple of {ALIGNMENT} bytes",
                 )
 
