@@ -173,6 +173,15 @@ def test_carry_chain_of_a_long_product(a: int, b: int, c: int) -> None:
     assert low[0] | high << 32 == (a * b + c) % 2**64
 
 
+def test_what_the_text_leaves_open_is_as_an_h200_has_it() -> None:
+    for kind in INTEGERS:
+        ones = wrapped(-1, kind)
+        assert run(regular("div", 2, kind), 7, 0) == ones
+        assert run(regular("rem", 2, kind), 7, 0) == ones
+    assert run("sub.cc.u32 r0, r1, r2;", 1, 2) == (2**32 - 1, 0)
+    assert run("sub.cc.u32 r0, r1, r2;", 2, 1) == (1, 1)
+
+
 def test_the_carry_is_the_last_input_and_the_last_output() -> None:
     first, last = computed("add.cc.u32 r0, r1, r2;"), computed("addc.u32 r0, r1, r2;")
     assert first.outputs[1:] == (CARRY,)

@@ -262,6 +262,18 @@ def test_classes_and_signs(a: int, b: int) -> None:
         ("mul.f32 r0, r1, r2;", (0x7F7FFFFF, 0x40000000), 0x7F800000),
         ("div.rn.f32 r0, r1, r2;", (0xBF800000, 0x00000000), 0xFF800000),
         ("rcp.rn.f32 r0, r1;", (0x80000000,), 0xFF800000),
+        ("rcp.rz.f32 r0, r1;", (0x7F7FFFFF,), 0x00200000),
+        ("rcp.rp.f32 r0, r1;", (0x7F7FFFFF,), 0x00200001),
+        ("rcp.rm.f32 r0, r1;", (0xF60BE174,), 0x88EA41BE),
+        ("div.rz.f32 r0, r1, r2;", (0xC1822BC8, 0x7EDAD1F3), 0x821849D9),
+        ("rcp.rm.f64 d0, d1;", (0xC7456C77EE2355B5,), 0xB897E6152F4924B0),
+        ("max.NaN.xorsign.abs.f16 h0, h1, h2;", (0x5C0D, 0xFFFF), 0x7FFF),
+        ("cvt.f32.bf16 r0, h1;", (0xFFBB,), 0xFFBB0000),
+        ("cvt.rzi.s32.f32 r0, r1;", (0x7FC00000,), 0),
+        ("cvt.rzi.u64.f16 d0, h1;", (0xFFEE,), 0x8000000000000000),
+        ("cvt.rzi.s8.f64 h0, d1;", (0x7FFFFFFFFFFFFFFF,), 0xFF80),
+        ("cvt.rzi.u8.f64 h0, d1;", (0x7FFFFFFFFFFFFFFF,), 0x80),
+        ("cvt.rna.tf32.f32 r0, r1;", (0x3F801000,), 0x3F802000),
         ("ex2.approx.f32 r0, r1;", (0x40400000,), 0x41000000),
         ("lg2.approx.f32 r0, r1;", (0x41000000,), 0x40400000),
         ("rsqrt.approx.f32 r0, r1;", (0x40800000,), 0x3F000000),
@@ -273,6 +285,7 @@ def test_classes_and_signs(a: int, b: int) -> None:
     ],
 )
 def test_modifiers_and_special_values(text: str, inputs: tuple[int, ...], expected: int) -> None:
+    """Values that an H200 gave, or that follow from the text of the ISA."""
     assert run(text, *inputs) == expected
 
 
