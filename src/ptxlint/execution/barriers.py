@@ -17,6 +17,7 @@ class Copy:
     """An asynchronous operation that completes on an mbarrier.
 
     `size` None: bytes of a tensor box, not in the PTX. `destination`: the shared memory that it fills, -1 for none.
+    `is_commit`: it is a tcgen05.commit, which moves nothing itself.
     """
 
     point: int
@@ -26,6 +27,7 @@ class Copy:
     arrivals: int = 0
     order: int = 0
     destination: int = -1
+    is_commit: bool = False
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ within the budget.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,10 +15,19 @@ from dataclasses import dataclass, field, replace
 from ptxlint import cfg as graphs
 from ptxlint import launch as launches
 from ptxlint.cfg import Cfg
-from ptxlint.execution import diagnosis, events, inline, inputs, layout, lower
+from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower
 from ptxlint.execution import slice as slices
 from ptxlint.execution.layout import Layout
-from ptxlint.execution.machine import NO_REPAIR, SCHEDULES, Machine, OutOfBudgetError, Repair, Schedule
+from ptxlint.execution.machine import (
+    LEAST_BOX,
+    NO_REPAIR,
+    SCHEDULES,
+    Machine,
+    OutOfBudgetError,
+    Repair,
+    Schedule,
+)
+from ptxlint.execution.order import Conflict, Failure, Order
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.program import Binding, Program
 from ptxlint.execution.trace import Event, Fault, Incident, Kind
@@ -32,6 +42,12 @@ ALL_STEPS = 400_000
 
 TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
+
+ORDERED_STEPS = 120_000
+"""Steps of one run that reports data accesses."""
+
+ORDERED_SCHEDULES = (SCHEDULES[0], SCHEDULES[3])
+"""The schedules under which accesses are ordered; a conflict must show in each."""
 
 SIZES = (13, 300, 2000)
 """Assumed integers, tried in turn while they reach more."""
@@ -48,7 +64,6 @@ TENSOR_MAP_BYTES = 128
 ENOUGH_PHASES = 3
 ENOUGH_POINTS = 0.6
 """The share of the synchronization points that must be reached for a kernel to count as analysed."""
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +109,7 @@ class Execution:
     assumptions: tuple[str, ...]
     uncovered: tuple[int, ...]
     points: frozenset[int]
+    conflicts: tuple[Conflict, ...]
     not_analysed: str | None = None
     events: tuple[Event, ...] = field(default=())
 
@@ -120,17 +136,19 @@ class _Engine:
             for point, instruction in enumerate(body)
             if events.is_event(instruction) and self.cfg.block_of[point] in self.cfg.reachable
         )
-        remote = frozenset(point for point, instruction in enumerate(body) if events.is_remote_access(instruction))
         self.layout = layout.lay_out(module, self.function)
-        self.slice = slices.compute(self.cfg, self.seeds | remote)
+        marks = {point: tuple(slices.synchronization_reads(body[point])) for point in self.seeds}
+        marks |= {p: tuple(slices.synchronization_reads(i)) for p, i in enumerate(body) if events.is_remote_access(i)}
+        self.marks = marks
+        self.slice = slices.compute(self.cfg, marks)
         self.program: Program = lower.lower(self.cfg, self.slice, self.layout)
         self.pointers = inputs.pointer_parameters(self.cfg)
         self.indices = inputs.parameter_indices(self.function)
         self.spent = 0
         self.trial_steps = 0
-        self.has_related_inputs = any(p.size > 8 and p.size != TENSOR_MAP_BYTES for p in self.function.parameters) or any(
-            body[point].opcode == "ld" and "global" in body[point].modifiers for point in self.slice.points
-        )
+        self.has_related_inputs = any(
+            p.size > 8 and p.size != TENSOR_MAP_BYTES for p in self.function.parameters
+        ) or any(body[point].opcode == "ld" and "global" in body[point].modifiers for point in self.slice.points)
         self.hinging: list[Defect] = []
         self.unreached = False
         self.assumptions: list[str] = []
@@ -144,6 +162,8 @@ class _Engine:
             if self._is_settled(tried[-1]) or self.spent > ALL_STEPS:
                 break
         best = max(tried, key=self._merit)
+        if all(run.is_clean for run in best):
+            return self._result(tuple(best), (), self._conflicts(best))
         defects = list(self._defects(best))
         judged = (self._judged(defect, best[0], tried) for defect in defects)
         return self._result(tuple(best), tuple(defect for defect in judged if defect is not None))
@@ -218,7 +238,7 @@ class _Engine:
             yield (math.prod(bound.integers()), 1, 1)
             return
         least = self._least_threads()
-        for threads in dict.fromkeys((least, *LIKELY_THREADS)):
+        for threads in dict.fromkeys((max(least, LIKELY_THREADS[0]), least, *LIKELY_THREADS)):
             if threads >= least:
                 yield (threads, 1, 1)
 
@@ -346,7 +366,39 @@ class _Engine:
             if seen:
                 return
 
-    def _result(self, runs: tuple[Run, ...], defects: tuple[Defect, ...]) -> Execution:
+    def _conflicts(self, runs: Sequence[Run]) -> tuple[Conflict, ...]:
+        """Accesses to common bytes that lack order in each schedule that was run with them."""
+        body = self.cfg.body
+        data = {
+            point: tuple(accesses.registers(instruction))
+            for point, instruction in enumerate(body)
+            if self.cfg.block_of[point] in self.cfg.reachable and accesses.is_access(instruction)
+        }
+        if not data:
+            return ()
+        wider = slices.compute(self.cfg, {**data, **self.marks})
+        program = replace(
+            lower.lower(self.cfg, wider, self.layout, frozenset(data)),
+            initializers=self.program.initializers,
+            extents=_box_extents(runs[0].machine.events),
+        )
+        found: dict[tuple[Failure, int, int], Conflict] | None = None
+        for schedule in ORDERED_SCHEDULES:
+            order = Order()
+            machine = Machine(program, runs[0].binding, schedule, ORDERED_STEPS, order=order)
+            try:
+                machine.run()
+            except OutOfBudgetError:
+                return ()
+            if machine.blocked:
+                return ()
+            conflicts = order.conflicts
+            found = conflicts if found is None else {k: v for k, v in found.items() if k in conflicts}
+        return tuple((found or {}).values())
+
+    def _result(
+        self, runs: tuple[Run, ...], defects: tuple[Defect, ...], conflicts: tuple[Conflict, ...] = ()
+    ) -> Execution:
         covered = {event.point for run in runs for event in run.machine.events}
         reason = None
         if self.hinging:
@@ -367,8 +419,29 @@ class _Engine:
             tuple(self.assumptions),
             tuple(sorted(self.seeds - covered)),
             self.seeds,
+            conflicts,
             reason,
         )
+
+
+def _box_extents(happened: Sequence[Event]) -> dict[int, int]:
+    """Bytes of the tensor boxes of each copy: the room up to the next place that a copy fills, no more than expected."""
+    filled: dict[int, set[int]] = {}
+    expected: dict[int, int] = {}
+    for event in happened:
+        if event.kind is Kind.COPY and event.source >= 0:
+            filled.setdefault(event.point, set()).add(event.source)
+        if event.kind is Kind.EXPECT and event.object is not None:
+            expected[event.object] = event.amount
+    places = sorted({place for places in filled.values() for place in places})
+    following = dict(itertools.pairwise(places))
+    most = max(expected.values(), default=0)
+    extents = {}
+    for point, own in filled.items():
+        room = [following[place] - place for place in own if place in following]
+        if room:
+            extents[point] = max(LEAST_BOX, min(*room, most or LEAST_BOX))
+    return extents
 
 
 def _in_words(binding: Binding) -> str:

@@ -266,7 +266,7 @@ def _commit(instruction: Instruction, point: int, reader: Reader) -> Event:
             for rank in ranks:
                 target = rank << RANK_SHIFT | address & OFFSET_MASK
                 machine.remote(strand, point, target)
-                machine.launch(Copy(point, who, target, 0, arrivals=threads))
+                machine.launch(Copy(point, who, target, 0, arrivals=threads, is_commit=True))
         strand.progress()
 
     return run
@@ -300,8 +300,10 @@ def _try_cancel(instruction: Instruction, point: int, reader: Reader) -> Event:
 
 
 def _cluster_arrive(instruction: Instruction, point: int, reader: Reader) -> Event:
+    relaxed = "relaxed" in instruction.modifiers
+
     def run(strand: Strand, positions: Positions) -> None:
-        strand.machine.cluster_arrive(strand, point)
+        strand.machine.cluster_arrive(strand, point, relaxed=relaxed)
 
     return run
 
@@ -364,6 +366,8 @@ def _barrier_sync(instruction: Instruction, point: int, reader: Reader) -> Block
         if barrier.generation > generation:
             strand.pending = None
             strand.progress()
+            if strand.machine.order is not None:
+                strand.machine.order.bar_leave(strand.agent, barrier.number, generation)
             if result is not None:
                 registers[result] = barrier.result[operation]
             return True
@@ -386,6 +390,8 @@ def _cluster_wait(instruction: Instruction, point: int, reader: Reader) -> Block
             for thread in strand.threads:
                 del owed[thread]
             machine.record(Kind.CLUSTER_WAIT, strand.agent, point, phase=machine.cluster.generation - 1)
+            if machine.order is not None:
+                machine.order.cluster_leave(strand.agent, machine.cluster.generation - 1)
             strand.progress()
             return True
         strand.state = "at cluster barrier"
@@ -438,8 +444,8 @@ def is_remote_access(instruction: Instruction) -> bool:
     return is_access and "shared::cluster" in instruction.modifiers
 
 
-def noting_remote(step: Step, instruction: Instruction, point: int, reader: Reader) -> Step:
-    """The closure of a remote access: note whom it reaches, then do it."""
+def noting_remote(instruction: Instruction, point: int, reader: Reader) -> Step:
+    """The closure that notes whom a remote access reaches."""
     base, offset = reader.address("address")
     guard = reader.slots.register(instruction.guard.register.name) if instruction.guard else None
     negated = instruction.guard is not None and instruction.guard.negated
@@ -452,7 +458,6 @@ def noting_remote(step: Step, instruction: Instruction, point: int, reader: Read
         if positions is None or positions:
             for (address,), _, _ in groups(strand, positions, (base,)):
                 strand.machine.remote(strand, point, shared_address(address + offset))
-        step(strand)
 
     return run
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ptxlint import isa
 from ptxlint.cfg import Block, Cfg, EdgeKind
-from ptxlint.execution import compute, events
+from ptxlint.execution import accesses, compute, events
 from ptxlint.execution.arithmetic import CARRY
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import BLOCKED
@@ -17,21 +17,36 @@ from ptxlint.ir import Instruction, Register, SpecialRegister
 from ptxlint.isa import Flow
 
 
-def lower(cfg: Cfg, slice_: Slice, layout: Layout) -> Program:
-    """The program of a function's slice."""
-    return _Lowering(cfg, slice_, layout).run()
+def lower(cfg: Cfg, slice_: Slice, layout: Layout, data: frozenset[int] = frozenset()) -> Program:
+    """The program of a function's slice; `data` are the seeds that report their accesses."""
+    return _Lowering(cfg, slice_, layout, data).run()
+
+
+def _sequence(steps: Sequence[Step]) -> Step | None:
+    """The closures one after the other."""
+    if len(steps) < 2:
+        return steps[0] if steps else None
+    first, second = steps[0], _sequence(steps[1:])
+    assert second is not None
+
+    def run(strand: Strand) -> None:
+        first(strand)
+        second(strand)
+
+    return run
 
 
 class _Lowering:
     """Builds the segments; block numbers are resolved to segments through forward references."""
 
-    def __init__(self, cfg: Cfg, slice_: Slice, layout: Layout) -> None:
+    def __init__(self, cfg: Cfg, slice_: Slice, layout: Layout, data: frozenset[int]) -> None:
         self.cfg = cfg
         self.slice = slice_
         self.slots = Slots()
         self.layout = layout
         self.parameters = frozenset(parameter.name for parameter in cfg.function.parameters)
         self.events = frozenset(p for p in slice_.seeds if events.is_event(cfg.body[p]))
+        self.accesses = frozenset(p for p in slice_.seeds if p in data)
         self.starts: dict[int, int] = {}
         self.segments: list[Segment] = []
         self.unknown: list[int] = []
@@ -112,10 +127,14 @@ class _Lowering:
 
     def _step(self, point: int) -> Step | None:
         instruction = self.cfg.body[point]
-        step = self._plain_step(point)
-        if not events.is_remote_access(instruction):
-            return step
-        return events.noting_remote(step, instruction, point, events.Reader(self.slots, instruction))
+        steps: list[Step] = []
+        if point in self.accesses:
+            steps.append(accesses.build(instruction, point, self.slots))
+        if events.is_remote_access(instruction):
+            steps.append(events.noting_remote(instruction, point, events.Reader(self.slots, instruction)))
+        if point in self.slice.valued:
+            steps.append(self._plain_step(point))
+        return _sequence(steps)
 
     def _plain_step(self, point: int) -> Step:
         instruction = self.cfg.body[point]

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 from ptxlint.execution.barriers import MOST_ARRIVALS, Arrival, ClusterBarrier, Copy, Mbarrier, NamedBarrier
 from ptxlint.execution.layout import OFFSET_MASK, PARAMETER_WINDOW, RANK_SHIFT
 from ptxlint.execution.memory import Bytes
+from ptxlint.execution.order import Order
 from ptxlint.execution.strand import WARP, Join, Region, Strand
 from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
+from ptxlint.isa import Proxy
 
 if TYPE_CHECKING:
     from ptxlint.execution.program import Binding, Program
@@ -57,6 +59,10 @@ SCHEDULES = (
 
 THREADS_PER_STEP = 8
 """Parting an agent costs as much as a step for so many threads."""
+
+
+LEAST_BOX = 128
+"""Bytes of a tensor box when nothing says how many."""
 
 
 class OutOfBudgetError(Exception):
@@ -119,9 +125,16 @@ class Machine:
     """One run. Results stand in `events`, `incidents` and `strands` afterwards."""
 
     def __init__(
-        self, program: Program, binding: Binding, schedule: Schedule, budget: int, repair: Repair = NO_REPAIR
+        self,
+        program: Program,
+        binding: Binding,
+        schedule: Schedule,
+        budget: int,
+        repair: Repair = NO_REPAIR,
+        order: Order | None = None,
     ) -> None:
         self.repair = repair
+        self.order = order
         self.visits: dict[tuple[int, int], Visit] = {}
         self.program = program
         self.binding = binding
@@ -251,9 +264,7 @@ class Machine:
 
     # Paths
 
-    def part(
-        self, strand: Strand, groups: list[tuple[list[int], int]], meet: int | None, region: Region | None
-    ) -> int:
+    def part(self, strand: Strand, groups: list[tuple[list[int], int]], meet: int | None, region: Region | None) -> int:
         """Part a strand: each group of positions goes on at its own segment; mixed warps meet again at `meet`."""
         warp_groups: dict[int, set[int]] = {}
         for index, (positions, _) in enumerate(groups):
@@ -434,6 +445,8 @@ class Machine:
             barrier.expected -= count
         barrier.arrivals.append(Arrival(point, agent, count, len(self.events)))
         self.record(Kind.ARRIVE, agent, point, barrier, count)
+        if self.order is not None:
+            self.order.arrive(agent, address, phase)
         self._check(barrier)
         return phase
 
@@ -468,12 +481,32 @@ class Machine:
             barrier.copies.append(copy)
         size = copy.size if copy.size is not None else -1
         self.record(Kind.COPY, agent, copy.point, barrier, size, source=copy.destination)
+        if self.order is not None and agent is not None:
+            self._order_copy(self.order, agent, copy, barrier)
         if copy.size is None:
             barrier.unsized.append(copy)
         elif self.schedule.late_copies:
             self.in_flight.append(copy)
         else:
             self.land(copy)
+
+    def _order_copy(self, order: Order, agent: Agent, copy: Copy, barrier: Mbarrier) -> None:
+        if copy.is_commit:
+            order.tensor_commit(agent, copy.barrier, barrier.phase)
+        elif copy.destination >= 0:
+            extent = copy.size or self.program.extents.get(copy.point, LEAST_BOX)
+            order.access(
+                agent,
+                agent.threads[0] // WARP,
+                [(copy.destination, copy.destination + extent)],
+                copy.point,
+                is_write=True,
+                proxy=Proxy.ASYNC,
+                moment=order.on_mbarrier(copy.barrier, barrier.phase),
+                what="bulk copy",
+            )
+        else:
+            order.arrive(agent, copy.barrier, barrier.phase)
 
     def land(self, copy: Copy) -> None:
         """An operation is done: its bytes and arrivals count."""
@@ -506,6 +539,8 @@ class Machine:
             self._visit(strand, point, address, parity)
             barrier.observed = max(barrier.observed, barrier.phase - 1)
             self.record(Kind.WAIT, strand.agent, point, barrier, own, phase=barrier.phase - 1)
+            if self.order is not None:
+                self.order.wait(strand.agent, address, barrier.phase - 1)
             strand.refused = frozenset()
             strand.state = "ready"
             return True
@@ -581,6 +616,8 @@ class Machine:
         barrier.count = count
         kind = Kind.SYNC if waits else Kind.BAR_ARRIVE
         self.record(kind, strand.agent, point, number=number, amount=count or everyone, phase=barrier.generation)
+        if self.order is not None:
+            self.order.bar_arrive(strand.agent, number, barrier.generation)
         for warp, positions in strand.warps().items():
             if not waits and warp in barrier.arrivers:
                 earlier = ((barrier.arrivers[warp], "arrived here before"),)
@@ -618,8 +655,10 @@ class Machine:
             if isinstance(strand, Strand):
                 self._wake(strand)
 
-    def cluster_arrive(self, strand: Strand, point: int) -> None:
+    def cluster_arrive(self, strand: Strand, point: int, *, relaxed: bool = False) -> None:
         """barrier.cluster.arrive."""
+        if self.order is not None and not relaxed:
+            self.order.cluster_arrive(strand.agent, self.cluster.generation)
         rank = strand.cta.rank
         self.record(Kind.CLUSTER_ARRIVE, strand.agent, point, phase=self.cluster.generation)
         twice = self.cluster.arrive(rank, strand.threads, point)

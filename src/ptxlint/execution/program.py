@@ -138,6 +138,7 @@ class Program:
     parameters: tuple[str, ...] = ()
     definitions: Mapping[str, Sequence[int]] = field(default_factory=dict)
     plan: tuple[tuple[int, Slot], ...] = ()
+    extents: Mapping[int, int] = field(default_factory=dict)
 
     def registers(self, binding: Binding, rank: int) -> list[Any]:
         """The slots at the entry of the CTA of this rank: constants filled in, registers zero."""

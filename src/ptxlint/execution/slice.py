@@ -8,7 +8,7 @@ the branch to its immediate post-dominator. Paths that can only end in `trap` ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ptxlint import isa
@@ -32,7 +32,8 @@ class Slice:
     points: the instructions in the slice. varying: the registers that threads of one agent may hold different values
     of. skips: for a block that ends in a branch outside the slice, the block to go on with (`cfg.exit` for the end).
     joins: for a block, where its branches meet again. inputs: for each branch or synchronization point in the slice,
-    what it depends on: names of parameters and indices of loads from global memory.
+    what it depends on: names of parameters and indices of loads from global memory. valued: the points whose results
+    are needed, so that a seed among them does more than mark its place.
     """
 
     points: frozenset[int]
@@ -41,10 +42,11 @@ class Slice:
     joins: Mapping[int, int]
     seeds: frozenset[int]
     definitions: Mapping[str, Sequence[int]]
+    valued: frozenset[int]
 
 
-def compute(cfg: Cfg, seeds: frozenset[int]) -> Slice:
-    """The slice of a body for these synchronization points."""
+def compute(cfg: Cfg, seeds: Mapping[int, Iterable[Register]]) -> Slice:
+    """The slice of a body for these points, each with the registers that it needs."""
     passable = _passable(cfg)
     joins = _post_dominators(cfg, passable)
     controllers = _controllers(cfg, passable, joins)
@@ -63,7 +65,7 @@ def compute(cfg: Cfg, seeds: frozenset[int]) -> Slice:
         and block.stop - 1 not in points
         and len({edge.target for edge in block.successors}) + block.leaves > 1
     }
-    return Slice(points, varying, skips, joins, seeds, definitions)
+    return Slice(points, varying, skips, joins, frozenset(seeds), definitions, frozenset(closure.valued))
 
 
 def _branches(instruction: Instruction) -> bool:
@@ -157,6 +159,7 @@ class _Closure:
         self.controllers = controllers
         self.passable = passable
         self.points: set[int] = set()
+        self.valued: set[int] = set()
         self.wanted: set[str] = set()
         self.spaces: set[str] = set()
         self.blocks: set[int] = set()
@@ -169,27 +172,33 @@ class _Closure:
             for space in spaces:
                 self.stores.setdefault(space, []).append(point)
 
-    def run(self, seeds: frozenset[int]) -> None:
+    def run(self, seeds: Mapping[int, Iterable[Register]]) -> None:
         for point in sorted(seeds):
-            self._add(point, essential=True)
+            self._mark(point, seeds[point])
         while self.pending:
             point = self.pending.pop()
             for space in _loads_from(self.cfg.body[point]):
                 self._want_space(space)
 
-    def _add(self, point: int, *, essential: bool = False) -> None:
+    def _mark(self, point: int, registers: Iterable[Register]) -> None:
         block = self.cfg.block_of[point]
-        if point in self.points or block not in self.passable:
+        if block not in self.passable:
             return
         self.points.add(point)
-        self.pending.append(point)
-        instruction = self.cfg.body[point]
-        registers = synchronization_reads(instruction) if essential else isa.reads(instruction)
         for register in registers:
             self._want(register.name)
-        if instruction.guard:
-            self._want(instruction.guard.register.name)
+        guard = self.cfg.body[point].guard
+        if guard:
+            self._want(guard.register.name)
         self._reach(block)
+
+    def _value(self, point: int) -> None:
+        """Take a point in for its result or its store."""
+        if point in self.valued or self.cfg.block_of[point] not in self.passable:
+            return
+        self.valued.add(point)
+        self.pending.append(point)
+        self._mark(point, isa.reads(self.cfg.body[point]))
 
     def _reach(self, block: int) -> None:
         stack = [block]
@@ -213,8 +222,9 @@ class _Closure:
         stack = [name]
         while stack:
             for point in self.definitions.get(stack.pop(), ()):
-                if point in self.points or self.cfg.block_of[point] not in self.passable:
+                if point in self.valued or self.cfg.block_of[point] not in self.passable:
                     continue
+                self.valued.add(point)
                 self.points.add(point)
                 self.pending.append(point)
                 for register in isa.reads(self.cfg.body[point]):
@@ -228,7 +238,7 @@ class _Closure:
             return
         self.spaces.add(space)
         for point in self.stores.get(space, ()):
-            self._add(point)
+            self._value(point)
 
 
 def synchronization_reads(instruction: Instruction) -> Iterator[Register]:

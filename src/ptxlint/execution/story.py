@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -122,11 +123,23 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence; of many, the first and the last."""
-    if len(names) > 4:
-        return f"{names[0]} to {names[-1]} ({len(names)} barriers)"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+def brief(names: Sequence[str]) -> str:
+    """Names in short: `full[0-3]`, `full[0-3] of each CTA`, `tile`, `smem+64, smem+72`."""
+    unique = sorted(dict.fromkeys(names), key=_by_number)
+    bare = list(dict.fromkeys(name.partition(" of CTA ")[0] for name in unique))
+    suffix = " of each CTA" if len(bare) < len(unique) else ""
+    shown = bare if suffix else unique
+    heads = {name.partition("[")[0] for name in shown}
+    if len(shown) > 1 and len(heads) == 1 and all(name.endswith("]") for name in shown):
+        slots = [int(name.rpartition("[")[2][:-1]) for name in shown]
+        if slots == list(range(slots[0], slots[-1] + 1)):
+            return f"{heads.pop()}[{slots[0]}-{slots[-1]}]{suffix}"
+    listed = ", ".join(shown) if len(shown) < 4 else f"{shown[0]} ... {shown[-1]} ({len(shown)})"
+    return f"{listed}{suffix}"
+
+
+def _by_number(name: str) -> tuple[str, list[int]]:
+    return re.sub(r"\d+", "", name), [int(number) for number in re.findall(r"\d+", name)]
 
 
 def _times(amount: int) -> str:
@@ -134,8 +147,10 @@ def _times(amount: int) -> str:
 
 
 def _lacks(event: Event) -> str:
-    tx = f" and {event.tx} bytes" if event.tx else ""
-    return f"lacks {counted(event.pending, 'arrival')}{tx}"
+    missing = [counted(event.pending, "arrival")] if event.pending > 0 else []
+    missing += [f"{event.tx} bytes"] if event.tx else []
+    surplus = [f"{counted(-event.pending, 'arrival')} too many"] if event.pending < 0 else []
+    return ", ".join([f"lacks {' and '.join(missing)}", *surplus] if missing else surplus or ["lacks nothing"])
 
 
 def _operation(size: int) -> str:
@@ -171,6 +186,11 @@ class Story:
         """Who ran into it."""
         return self._who(self.incident)
 
+    def subject(self, verb: str) -> str:
+        """Who ran into it with what they do, the verb in its plain form: `warp 0 waits`, `warps 1-3 wait`."""
+        is_plural = re.match(r"\d|\w+s ", self.agent)
+        return f"{self.agent} {verb}{'' if is_plural else 'es' if verb.endswith('s') else 's'}"
+
     @property
     def span(self) -> Span:
         """Where the finding lies."""
@@ -184,8 +204,7 @@ class Story:
     @property
     def barrier(self) -> str:
         """The barrier concerned, or all of them."""
-        found = [self._name(defect.incident) for defect in self.defects]
-        return listed(list(dict.fromkeys(found)))
+        return brief([self._name(defect.incident) for defect in self.defects])
 
     def number(self, name: str) -> int:
         """One of the numbers of the fault; 0 where it has none of that name."""
@@ -207,13 +226,19 @@ class Story:
         times = sum(
             1
             for event in self.defects[0].run.machine.events[: self.incident.order]
-            if event.point == self.incident.point
+            if self._is_here(event.point)
+            and event.object == self.incident.object
             and event.agent is not None
             and event.agent.rank == who.rank
             and who.threads[0] in event.agent.threads
             and event.kind is not Kind.EXPECT
         )
         return max(times, 1) if self.fault in _RECORDED_BEFORE else times + 1
+
+    def _is_here(self, point: int) -> bool:
+        """Whether a point belongs to the place of the fault: that one, or another copy of its source line."""
+        here, there = self.execution.body[self.incident.point].loc, self.execution.body[point].loc
+        return point == self.incident.point or (point >= 0 and here is not None and here == there)
 
     def finding(self, message: str, fix: str) -> Finding:
         """The finding that says so, with the places, events and assumptions that belong to it."""

@@ -1,0 +1,267 @@
+"""Data accesses as closures: what each instruction reads and writes of shared and tensor memory, and when it is over.
+
+All comes from the rows of the instruction table: accesses, what an instruction opens, commits and waits for. Where the
+PTX does not say how many bytes an access takes (tensor boxes, matrix descriptors), the least that it can is assumed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ptxlint import isa
+from ptxlint.execution.events import Positions, Reader, is_event, shared_address
+from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, SHARED_BASE
+from ptxlint.execution.order import (
+    BULK,
+    CP_ASYNC,
+    TENSOR_LOAD,
+    TENSOR_STORE,
+    WGMMA,
+    Interval,
+    Moment,
+    Order,
+    Space,
+    merged,
+)
+from ptxlint.execution.program import Slots, Step
+from ptxlint.execution.slice import registers_of
+from ptxlint.execution.strand import Strand, spread
+from ptxlint.execution.trace import Agent
+from ptxlint.ir import Address, Immediate, Instruction, Register
+from ptxlint.isa import Access, Mode, Proxy, Row, Tracking
+
+KINDS = {
+    Tracking.CP_ASYNC: CP_ASYNC,
+    Tracking.BULK: BULK,
+    Tracking.WGMMA: WGMMA,
+    Tracking.TCGEN05_LD: TENSOR_LOAD,
+    Tracking.TCGEN05_ST: TENSOR_STORE,
+}
+"""The time line of a warp's groups for each way of tracking that a warp waits for itself."""
+
+LEAST_DESCRIBED = 128
+"""Bytes that an operand described by a matrix descriptor or a tensor map has at least: one row of a swizzle atom."""
+
+MATRIX_ROW = 16
+TENSOR_QUARTER = 16
+LANES_PER_QUARTER = 32
+
+
+def is_access(instruction: Instruction) -> bool:
+    """Whether an instruction belongs to the data side: it touches shared or tensor memory, or orders such accesses."""
+    row = isa.row(instruction)
+    if row is None or is_event(instruction):
+        return False
+    return bool(_moves_time(row, instruction)) or any(True for _ in _touched(instruction))
+
+
+def _moves_time(row: Row, instruction: Instruction) -> bool:
+    coverage = isa.covers(instruction)
+    return row.commits in KINDS or row.waits in KINDS or (coverage is not None and _fences_shared(instruction))
+
+
+def _fences_shared(instruction: Instruction) -> bool:
+    return "async" in instruction.modifiers and "global" not in instruction.modifiers
+
+
+def _touched(instruction: Instruction) -> Iterator[Access]:
+    for access in isa.accesses(instruction):
+        if access.mode is Mode.OBJECT:
+            continue
+        if access.is_descriptor or access.space == "tensor" or access.proxy is Proxy.TENSOR_MEMORY:
+            yield access
+        elif isa.space(instruction, access).startswith("shared"):
+            yield access
+
+
+def registers(instruction: Instruction) -> Iterator[Register]:
+    """The registers that say where an instruction's accesses go and how far they reach."""
+    roles = isa.roles(instruction)
+    for access in _touched(instruction):
+        yield from registers_of(roles[access.role])
+        if access.size and access.size in roles:
+            yield from registers_of(roles[access.size])
+    if "idesc" in roles:
+        yield from registers_of(roles["idesc"])
+
+
+def build(instruction: Instruction, point: int, slots: Slots) -> Step:
+    """The closure that reports an instruction to the order of the run."""
+    row = isa.row(instruction)
+    assert row is not None
+    reader = Reader(slots, instruction)
+    parts = [_accesses(instruction, access, row, point, reader) for access in _touched(instruction)]
+    parts.extend(_times(instruction, row, reader))
+    guard = slots.register(instruction.guard.register.name) if instruction.guard else None
+    negated = instruction.guard is not None and instruction.guard.negated
+
+    def run(strand: Strand) -> None:
+        order = strand.machine.order
+        if order is None:
+            return
+        positions: Positions = None
+        if guard is not None:
+            held = spread(strand.registers[guard], len(strand.threads))
+            positions = [i for i, value in enumerate(held) if (value == 0) is negated]
+            if not positions:
+                return
+        for part in parts:
+            part(strand, order, positions)
+
+    return run
+
+
+Part = Callable[[Strand, Order, Positions], None]
+
+
+def _agent(strand: Strand, positions: Positions) -> Agent:
+    if positions is None:
+        return strand.agent
+    return Agent(strand.cta.rank, tuple(strand.threads[i] for i in positions))
+
+
+def _times(instruction: Instruction, row: Row, reader: Reader) -> Iterator[Part]:
+    """Fences, commits and waits."""
+    if _fences_shared(instruction) and isa.covers(instruction) is not None:
+        yield lambda strand, order, positions: order.fence(_agent(strand, positions))
+    if row.waits in KINDS:
+        kind = KINDS[row.waits]
+        if "wait_all" in instruction.modifiers or "count" not in reader.roles:
+            yield lambda strand, order, positions: order.commit(_agent(strand, positions), kind)
+        pending = reader.roles.get("count")
+        count = pending.value if isinstance(pending, Immediate) and isinstance(pending.value, int) else 0
+        yield lambda strand, order, positions: order.wait_group(_agent(strand, positions), kind, count)
+    elif row.commits in KINDS:
+        kind = KINDS[row.commits]
+        yield lambda strand, order, positions: order.commit(_agent(strand, positions), kind)
+
+
+def _moment(row: Row) -> Callable[[Order, Agent, int], Moment | None]:
+    """When the accesses of an instruction are over."""
+    if row.opens in KINDS:
+        kind = KINDS[row.opens]
+        return lambda order, agent, warp: order.in_group(agent.rank, warp, kind)
+    if row.opens is Tracking.TCGEN05_COMMIT:
+        return lambda order, agent, warp: order.until_commit(agent)
+    return lambda order, agent, warp: None
+
+
+def _accesses(instruction: Instruction, access: Access, row: Row, point: int, reader: Reader) -> Part:
+    base, offset = reader.address(access.role)
+    moment = _moment(row)
+    is_write = access.mode in (Mode.WRITE, Mode.UPDATE)
+    is_tensor = access.space == "tensor" or access.proxy is Proxy.TENSOR_MEMORY
+    space = Space.TENSOR if is_tensor else Space.SHARED
+    extent = _extent(instruction, access, reader)
+    what = ".".join((instruction.opcode, *instruction.modifiers[:1]))
+    is_atomic = instruction.opcode in ("atom", "red")
+    locate = _locator(instruction, access, is_tensor=is_tensor)
+
+    def run(strand: Strand, order: Order, positions: Positions) -> None:
+        who = _agent(strand, positions)
+        held = strand.registers[base]
+        size = extent(strand)
+        at = range(len(strand.threads)) if positions is None else positions
+        for warp, members in _by_warp(strand, at).items():
+            addresses = {held[i] for i in members} if held.__class__ is tuple else {held}
+            intervals = merged(i for a in addresses for i in locate(a + offset, size, strand.cta.rank))
+            if intervals:
+                order.access(
+                    who,
+                    warp,
+                    intervals,
+                    point,
+                    is_write=is_write,
+                    proxy=access.proxy,
+                    space=space,
+                    moment=moment(order, who, warp),
+                    is_atomic=is_atomic,
+                    what=what,
+                )
+
+    return run
+
+
+def _by_warp(strand: Strand, positions: Iterable[int]) -> dict[int, Sequence[int]]:
+    if isinstance(positions, range):
+        return dict(strand.warps())
+    found: dict[int, list[int]] = {}
+    for position in positions:
+        found.setdefault(strand.threads[position] // LANES_PER_QUARTER, []).append(position)
+    return dict(found)
+
+
+def _extent(instruction: Instruction, access: Access, reader: Reader) -> Callable[[Strand], int]:
+    """Bytes of shared memory from the address on, or columns of tensor memory."""
+    if access.is_descriptor or access.is_mapped:
+        return lambda strand: LEAST_DESCRIBED
+    if access.space == "tensor" or access.proxy is Proxy.TENSOR_MEMORY:
+        return _columns(instruction, reader)
+    if access.size and access.size in reader.roles:
+        size = reader.slot(access.size)
+        return lambda strand: _first(strand.registers[size])
+    known = isa.access_bytes(instruction, access) or (MATRIX_ROW if "matrix" in instruction.opcode else 1)
+    return lambda strand: known
+
+
+def _first(value: object) -> int:
+    return value[0] if isinstance(value, tuple) else value if isinstance(value, int) else 0
+
+
+def _columns(instruction: Instruction, reader: Reader) -> Callable[[Strand], int]:
+    """Columns of tensor memory: those of a load's or store's shape, or N of an MMA's instruction descriptor.
+
+    Source: PTX ISA, *tcgen05.ld*, *Data Movement Shape*; *Instruction descriptor* (N / 8 in bits 17 to 22).
+    """
+    if "idesc" in reader.roles:
+        descriptor = reader.slot("idesc")
+        return lambda strand: (_first(strand.registers[descriptor]) >> 17 & 0x3F) * 8
+    per_repeat = {"16x64b": 1, "32x32b": 1, "16x32bx2": 1, "16x128b": 2, "16x256b": 4}
+    unit = next((per_repeat[m] for m in instruction.modifiers if m in per_repeat), 1)
+    repeat = next((int(m[1:]) for m in instruction.modifiers if re.fullmatch(r"x\d+", m)), 1)
+    return lambda strand: unit * repeat
+
+
+def _locator(
+    instruction: Instruction, access: Access, *, is_tensor: bool
+) -> Callable[[int, int, int], Iterator[Interval]]:
+    """From an address operand's value to intervals: (value, extent, rank of the CTA)."""
+    if is_tensor:
+        whole = instruction.modifiers[:1] == ("mma",)
+        return _whole_columns if whole else _own_columns
+    return _described if access.is_descriptor else _plain
+
+
+def _plain(address: int, size: int, rank: int) -> Iterator[Interval]:
+    del rank
+    start = shared_address(address)
+    if size > 0 and start & OFFSET_MASK >= SHARED_BASE:
+        yield start, start + size
+
+
+def _described(descriptor: int, size: int, rank: int) -> Iterator[Interval]:
+    """The first row of what a matrix descriptor names. Source: PTX ISA, *Matrix Descriptor* (address / 16, 14 bits)."""
+    start = (descriptor & 0x3FFF) << 4
+    if start >= SHARED_BASE:
+        yield rank << RANK_SHIFT | start, (rank << RANK_SHIFT | start) + size
+
+
+def _own_columns(address: int, columns: int, rank: int) -> Iterator[Interval]:
+    """Columns of the quarter of lanes that the address names."""
+    del rank
+    quarter = (address >> 16) // LANES_PER_QUARTER
+    start = quarter << TENSOR_QUARTER | address & 0xFFFF
+    yield start, start + columns
+
+
+def _whole_columns(address: int, columns: int, rank: int) -> Iterator[Interval]:
+    """Columns of all lanes."""
+    for quarter in range(4):
+        yield from _own_columns(address & 0xFFFF | quarter * LANES_PER_QUARTER << 16, columns, rank)
+
+
+def address_roles(instruction: Instruction) -> Sequence[str]:
+    """The roles of the address operands that accesses use."""
+    roles = isa.roles(instruction)
+    return [access.role for access in _touched(instruction) if isinstance(roles[access.role], Address)]
