@@ -62,7 +62,7 @@ mbarrier.try_wait.parity.shared.b64 %p2, [full], 0;
         """Report barriers without which the kernel would run."""
         for story in facts.stories(Fault.ROLE_BARRIER):
             yield story.finding(
-                f"{story.agent} waits at {story.barrier} for the whole CTA, in a branch that the other threads do not "
-                f"take: {story.number('arrived')} threads ever arrive",
+                f"{story.subject('wait')} at {story.barrier} for the whole CTA, in a branch that the other threads do "
+                f"not take: {story.number('arrived')} threads ever arrive",
                 "use a named barrier with the count of this role",
             )

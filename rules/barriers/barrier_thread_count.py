@@ -62,14 +62,15 @@ ret;
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Report barriers whose uses differ in their count, and those that are never full."""
         for story in facts.stories(Fault.BARRIER_COUNT):
+            is_overrun = story.incident.agent is None
+            other = f"{story.number('other')} arrive in one use" if is_overrun else f"{story.number('other')} elsewhere"
             yield story.finding(
-                f"{story.barrier} used for {story.counted('count', 'thread')} here, and for {story.number('other')} in "
-                "the same use elsewhere",
+                f"{story.barrier} used for {story.counted('count', 'thread')} here, but {other}",
                 "give every place that meets here the same count: all threads that arrive or wait",
             )
         for story in facts.stories(Fault.STUCK_BARRIER):
             yield story.finding(
-                f"{story.agent} waits at {story.barrier} for {story.counted('count', 'thread')}, and only "
+                f"{story.subject('wait')} at {story.barrier} for {story.counted('count', 'thread')}, and only "
                 f"{story.number('arrived')} ever arrive",
                 "count the threads that come here, and let all of them come equally often",
             )

@@ -71,6 +71,6 @@ WAIT:
         """Report remote accesses to a CTA whose threads have all exited under some schedule."""
         for story in facts.stories(Fault.REMOTE_LATE):
             yield story.finding(
-                f"{story.agent} accesses {story.barrier} when CTA {story.number('rank')} may have exited",
+                f"{story.subject('access')} {story.barrier} when CTA {story.number('rank')} may have exited",
                 "synchronize the cluster before the exit",
             )

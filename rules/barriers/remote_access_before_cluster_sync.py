@@ -73,7 +73,7 @@ barrier.cluster.wait.aligned;
         """Report remote accesses before the first use of the cluster barrier is complete."""
         for story in facts.stories(Fault.REMOTE_EARLY):
             yield story.finding(
-                f"{story.agent} accesses {story.barrier} before any cluster barrier: CTA {story.number('rank')} may "
+                f"{story.subject('access')} {story.barrier} before any cluster barrier: CTA {story.number('rank')} may "
                 "not have started, nor initialized it",
                 "synchronize the cluster first: barrier.cluster.arrive, barrier.cluster.wait",
             )

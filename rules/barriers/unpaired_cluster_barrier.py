@@ -41,16 +41,16 @@ barrier.cluster.wait.aligned;
         """Report arrivals too many, waits without arrival, and threads that the others do not join."""
         for story in facts.stories(Fault.CLUSTER_TWICE):
             yield story.finding(
-                f"{story.agent} arrives at the cluster barrier again without having waited for the use before",
+                f"{story.subject('arrive')} at the cluster barrier again without having waited for the use before",
                 "add the barrier.cluster.wait that belongs to the first arrive",
             )
         for story in facts.stories(Fault.CLUSTER_UNARRIVED):
             yield story.finding(
-                f"{story.agent} waits at the cluster barrier without having arrived",
+                f"{story.subject('wait')} at the cluster barrier without having arrived",
                 "arrive before waiting, in the same threads",
             )
         for story in facts.stories(Fault.STUCK_CLUSTER):
             yield story.finding(
-                f"{story.agent} waits at the cluster barrier, and other threads of the cluster never arrive",
+                f"{story.subject('wait')} at the cluster barrier, and other threads of the cluster never arrive",
                 "let every thread of every CTA that has not exited arrive",
             )

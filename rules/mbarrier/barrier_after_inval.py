@@ -61,6 +61,6 @@ mbarrier.try_wait.parity.shared.b64 %p2, [full], 0;  // expect: barrier-after-in
         """Report uses of objects that have been invalidated."""
         for story in facts.stories(Fault.AFTER_INVAL):
             yield story.finding(
-                f"{story.agent} uses {story.barrier} after its invalidation",
+                f"{story.subject('use')} {story.barrier} after its invalidation",
                 "invalidate it after a barrier that every user has passed",
             )

@@ -65,6 +65,6 @@ DONE:
         """Report uses of memory that no thread initializes."""
         for story in facts.stories(Fault.BEFORE_INIT):
             yield story.finding(
-                f"{story.agent} uses {story.barrier}, which is never initialized",
+                f"{story.subject('use')} {story.barrier}, which is never initialized",
                 "initialize it before the first use",
             )

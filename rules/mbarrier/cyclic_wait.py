@@ -81,7 +81,7 @@ DONE:
         """Report the first of the waits that block each other; the others are related places."""
         for story in facts.stories(Fault.CYCLE):
             yield story.finding(
-                f"{story.agent} waits for phase {story.number('phase')} of {story.barrier}, which only threads that "
-                "wait themselves would complete",
+                f"{story.subject('wait')} for phase {story.number('phase')} of {story.barrier}, which only threads "
+                "that wait themselves would complete",
                 "let one side go first",
             )

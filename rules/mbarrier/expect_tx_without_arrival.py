@@ -78,7 +78,7 @@ setp.lt.u32 %p3, %r2, 4;
         """Report phases with transactions and no arrival."""
         for story in facts.stories(Fault.EXPECT_WITHOUT_ARRIVAL):
             yield story.finding(
-                f"{story.agent} raises the expected bytes of {story.barrier} without arriving, and nobody else "
+                f"{story.subject('raise')} the expected bytes of {story.barrier} without arriving, and nobody else "
                 f"arrives: phase {story.number('phase')} still waits for {story.counted('expected', 'arrival')}",
                 "use mbarrier.arrive.expect_tx",
             )

@@ -58,7 +58,7 @@ mbarrier.try_wait.parity.shared.b64 %p2, [full], 0;
         for story in facts.stories(Fault.OVER_ARRIVAL):
             total = story.number("arrivals")
             yield story.finding(
-                f"{story.agent} arrives at {story.barrier} with {story.counted('arrived', 'arrival')} where phase "
+                f"{story.subject('arrive')} at {story.barrier} with {story.counted('arrived', 'arrival')} where phase "
                 f"{story.number('phase')} has {story.number('left')} of {story.number('expected')} left",
                 f"initialize with {total}, or arrive once per phase" if total else "arrive once per phase and count",
             )

@@ -74,7 +74,7 @@ DONE:
         for story in facts.stories(Fault.OVERTAKE):
             phase = story.number("phase")
             yield story.finding(
-                f"{story.agent} arrives for phase {phase} of {story.barrier} ({story.visit} arrival here) before "
+                f"{story.subject('arrive')} for phase {phase} of {story.barrier} ({story.visit} arrival here) before "
                 f"anyone has seen phase {phase - 1} complete",
                 "wait in every trip until the other side is through with the slot",
             )

@@ -73,7 +73,7 @@ mbarrier.try_wait.parity.shared.b64 %p2, [go], 0;  // expect: wait-without-arriv
         """Report waits that block although no other wait is to blame."""
         for story in facts.stories(Fault.NO_ARRIVAL):
             yield story.finding(
-                f"{story.agent} waits for phase {story.number('phase')} of {story.barrier}, which expects "
+                f"{story.subject('wait')} for phase {story.number('phase')} of {story.barrier}, which expects "
                 f"{story.counted('expected', 'arrival')}: none ever comes",
                 "arrive at this barrier, or wait for the one that is signalled",
             )
@@ -81,7 +81,7 @@ mbarrier.try_wait.parity.shared.b64 %p2, [go], 0;  // expect: wait-without-arriv
             missing = [story.counted("pending", "arrival")] if story.number("pending") > 0 else []
             missing += [f"{story.number('tx')} bytes"] if story.number("tx") else []
             yield story.finding(
-                f"{story.agent} waits for phase {story.number('phase')} of {story.barrier}, which lacks "
+                f"{story.subject('wait')} for phase {story.number('phase')} of {story.barrier}, which lacks "
                 f"{' and '.join(missing) or 'nothing, and has the other parity'}: no one is left to run who could "
                 "change that",
                 "let as many phases be completed as are waited for",

@@ -18,7 +18,7 @@ from ptxlint.analyses.values import Values, location
 from ptxlint.cfg import Cfg
 from ptxlint.dataflow import Analysis, Solution, solve
 from ptxlint.execution.engine import Execution, execute
-from ptxlint.execution.story import Story, tell, unreached
+from ptxlint.execution.story import Story, tell
 from ptxlint.execution.trace import Fault
 from ptxlint.ir import Function, Instruction, Module, Variable
 from ptxlint.isa.row import Flow, Tracking
@@ -65,7 +65,7 @@ class Facts:
     def execution(self) -> Execution:
         """What running the kernel's synchronization slice showed."""
         found = execute(self.module, self.function, self.launch)
-        self.not_analysed = self.not_analysed or found.not_analysed or unreached(found)
+        self.not_analysed = self.not_analysed or found.not_analysed
         return found
 
     @cached_property

@@ -297,15 +297,3 @@ def tell(execution: Execution) -> tuple[Story, ...]:
         groups.setdefault((defect.fault, instruction.loc or instruction.span), []).append(defect)
     names = Names.of(execution)
     return tuple(Story(tuple(group), execution, names) for group in groups.values())
-
-
-UNREACHED = 0.1
-"""The share of synchronization points that a clean verdict may leave unseen."""
-
-
-def unreached(execution: Execution) -> str | None:
-    """Why a kernel does not count as analysed although it ran: too much of it was never reached."""
-    missed, points = len(execution.uncovered), len(execution.points)
-    if execution.defects or missed <= UNREACHED * points:
-        return None
-    return f"coverage: {missed} of {counted(points, 'synchronization point')} not reached"

@@ -55,9 +55,11 @@ def command(file: str, kernel: str, schedule: str, is_each: bool, **launch: Any)
 
 
 def _row(group: Sequence[Account], where: Place) -> Row:
+    from ptxlint.execution.story import brief
+
     first = group[0]
     return (
-        [_names([account.name for account in group])],
+        [brief([account.name for account in group])],
         [f"{first.address:#x}"],
         [str(first.count)],
         list(dict.fromkeys(f"{share.who} at {where(share.point)}" for account in group for share in account.inits))[:2],
@@ -75,23 +77,8 @@ def _row(group: Sequence[Account], where: Place) -> Row:
                 for share in account.stuck
             ),
         ],
-        [_names([name for account in group for name in account.guards])],
+        [brief([name for account in group for name in account.guards])],
     )
-
-
-def _names(names: Sequence[str]) -> str:
-    """Names in short: `full[0-3]`, `full[0-3] of each CTA`, `tile`, `smem+64, smem+72`."""
-    unique = list(dict.fromkeys(names))
-    bare = list(dict.fromkeys(name.partition(" of CTA ")[0] for name in unique))
-    suffix = " of each CTA" if len(bare) < len(unique) else ""
-    shown = bare if suffix else unique
-    heads = {name.partition("[")[0] for name in shown}
-    if len(shown) > 1 and len(heads) == 1 and all(name.endswith("]") for name in shown):
-        slots = [int(name.rpartition("[")[2][:-1]) for name in shown]
-        if slots == list(range(slots[0], slots[-1] + 1)):
-            return f"{heads.pop()}[{slots[0]}-{slots[-1]}]{suffix}"
-    listed = ", ".join(shown) if len(shown) < 4 else f"{shown[0]} ... {shown[-1]} ({len(shown)})"
-    return f"{listed}{suffix}"
 
 
 def _span(numbers: Sequence[int]) -> str:
