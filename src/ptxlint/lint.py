@@ -16,7 +16,7 @@ from ptxlint.launch import Launch, stated
 from ptxlint.parse import parse
 from ptxlint.result import Diagnosis, FileReport, KernelReport, Place, Problem, Verdict
 from ptxlint.rule import Finding, Rule, Severity
-from ptxlint.source import Loc, PtxSyntaxError, SourceLocation, Span
+from ptxlint.source import Loc, PtxSyntaxError, SourceLocation, Span, located
 
 EXCERPT_LIMIT = 400
 """Characters of a PTX line that a finding carries along."""
@@ -173,11 +173,7 @@ def _diagnosis(
 
 
 def _source(module: Module, loc: Loc | None) -> SourceLocation | None:
-    if loc is None:
-        return None
-    name = demangled(module.strings.get(loc.function, "")) if loc.function else None
-    file = module.files.get(loc.file, "?")
-    return SourceLocation(file, loc.line, loc.column, name or None, _source(module, loc.inlined_at))
+    return located(loc, module.files, module.strings, demangled) if loc is not None else None
 
 
 def _excerpt(lines: Sequence[str], span: Span) -> str:

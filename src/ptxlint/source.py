@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 
@@ -55,6 +55,28 @@ class SourceLocation:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+
+def located(
+    loc: Loc, files: Mapping[int, str], strings: Mapping[tuple[str, int], str], readable: Callable[[str], str]
+) -> SourceLocation:
+    """Where a `.loc` points, with its chain of callers.
+
+    `files` and `strings` are the module's; `readable` turns a mangled name into one for people. A file or function
+    that the module does not name is `?` or None.
+    """
+    frames = []
+    frame: Loc | None = loc
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.inlined_at
+    location: SourceLocation | None = None
+    for frame in reversed(frames):
+        name = strings.get(frame.function) if frame.function is not None else None
+        function = readable(name) if name else None
+        location = SourceLocation(files.get(frame.file, "?"), frame.line, frame.column, function, location)
+    assert location is not None
+    return location
 
 
 class PtxSyntaxError(Exception):
