@@ -30,7 +30,7 @@ def _variants() -> Iterator[object]:
                 yield pytest.param(fixture, variant, id=variant.id)
 
 
-@pytest.mark.parametrize("path", _marked_files())
+@pytest.mark.parametrize("path", list(_marked_files()))
 def test_marked_ptx(path: Path) -> None:
     text = path.read_text()
     difference = compared(text, marked(text), found(text, registry.select()))

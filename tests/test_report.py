@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from ptxlint import registry
-from ptxlint.excerpt import anchor, cropped
+from ptxlint.excerpt import anchor, cropped, split
 from ptxlint.fault import InternalFault
 from ptxlint.report import Output, formats, writer
 from ptxlint.result import Diagnosis, FileReport, KernelReport, Place, Problem, Report, Verdict
@@ -94,14 +94,14 @@ class TestFull:
         lines = written("full").splitlines()
         assert lines[0].startswith(f"warning[{RULE.code}] {RULE.name}: something, 100% wrong:")
         places = [line.strip() for line in lines if "-->" in line]
-        assert places[:2] == ["--> lib.cuh:2:3 in copy(int, int)", "--> a.ptx:12:2 in kernel kernel_a"]
-        assert " 2 |   sync();" in lines
+        assert places[:2] == ["--> main.cu:1:1", "--> a.ptx:12:2 in kernel kernel_a"]
+        assert " 1 | copy(1, 2);" in lines
         assert "12 |  bar.sync 0;" in lines
-        assert "    = inlined at main.cu:1:1" in lines
+        assert "    = in lib.cuh:2:3 in copy(int, int)" in lines
 
     def test_the_caret_stands_below_the_column(self) -> None:
         lines = written("full").splitlines()
-        for excerpt in ("sync();", "bar.sync"):
+        for excerpt in ("copy(1, 2);", "bar.sync"):
             number = next(number for number, line in enumerate(lines) if excerpt in line)
             assert lines[number + 1].index("^") == lines[number].index(excerpt)
 
@@ -170,7 +170,7 @@ class TestSarif:
         result = run["results"][0]
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == RULE.code
         place = result["locations"][0]["physicalLocation"]
-        assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("lib.cuh", 2)
+        assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("main.cu", 1)
         assert result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a.ptx"
         assert len(result["codeFlows"][0]["threadFlows"][0]["locations"]) == 30
         assert result["partialFingerprints"] == {"ptxlint/v1": FOUND.fingerprint}
@@ -187,7 +187,7 @@ class TestSarif:
 def test_github_escapes_what_it_must() -> None:
     first = written("github").splitlines()[0]
     assert first.startswith(
-        f"::warning file=lib.cuh,line=2,col=3,title={RULE.code} {RULE.name}::something, 100%25 wrong:"
+        f"::warning file=main.cu,line=1,col=1,title={RULE.code} {RULE.name}::something, 100%25 wrong:"
     )
     assert "%0Abadly" in first
 
@@ -196,7 +196,7 @@ def test_gitlab_has_distinct_fingerprints() -> None:
     issues = json.loads(written("gitlab"))
     assert [issue["severity"] for issue in issues] == ["major", "critical", "blocker", "blocker"]
     assert len({issue["fingerprint"] for issue in issues}) == 4
-    assert issues[0]["location"] == {"path": "lib.cuh", "lines": {"begin": 2}}
+    assert issues[0]["location"] == {"path": "main.cu", "lines": {"begin": 1}}
 
 
 def test_junit_has_a_case_for_each_kernel() -> None:
@@ -209,14 +209,42 @@ def test_junit_has_a_case_for_each_kernel() -> None:
     assert len(suites.findall("testsuite/testcase/error")) == 2
 
 
+class TestSplit:
+    """The wrappers of an instruction are not what a reader wants to see first."""
+
+    @pytest.mark.parametrize(
+        ("files", "wrappers"),
+        [
+            (("k.cu",), 0),
+            (("asm.h", "k.cu"), 1),
+            (("asm.h", "k.cu", "k.cu"), 1),
+            (("asm.h", "tile.h", "k.py"), 2),
+            (("tile.h", "device.hpp"), 0),
+            (("asm.h", "tile.h", "device.hpp"), 1),
+            (("asm.h", "asm.h", "tile.h", "device.hpp"), 2),
+            (("asm.h",), 0),
+            (("gone.h", "device.hpp"), 0),
+        ],
+    )
+    def test_where_it_is(self, files: tuple[str, ...], wrappers: int) -> None:
+        Path("asm.h").write_text('asm volatile("x;" ::: "memory");')
+        Path("tile.h").write_text("copy();")
+        location = None
+        for file in reversed(files):
+            location = SourceLocation(file, 1, 1, inlined_at=location)
+        assert location is not None
+        inner, frames = split(location, "a.ptx")
+        assert (len(inner), (*inner, *frames)) == (wrappers, tuple(location.frames()))
+
+
 class TestAnchor:
     """Where a review tool hangs a finding."""
 
     def test_the_innermost_frame_in_the_working_folder(self, folder: Path) -> None:
-        assert anchor(FOUND, "a.ptx") == ("lib.cuh", 2, 3)
-        (folder / "lib.cuh").unlink()
         assert anchor(FOUND, "a.ptx") == ("main.cu", 1, 1)
         (folder / "main.cu").unlink()
+        assert anchor(FOUND, "a.ptx") == ("lib.cuh", 2, 3)
+        (folder / "lib.cuh").unlink()
         assert anchor(FOUND, "./a.ptx") == ("a.ptx", 12, 2)
 
     def test_a_source_outside_the_working_folder_does_not_count(self, tmp_path_factory: pytest.TempPathFactory) -> None:

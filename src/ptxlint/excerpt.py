@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 from ptxlint.result import Diagnosis
 from ptxlint.source import SourceLocation
+
+_ASSEMBLY = re.compile(r"""\basm\b|^\s*["':]""")
+"""A statement of inline assembly, or a further line of one."""
+
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl")
 
 SOURCE_LIMIT = 8 << 20
 """Bytes of a source file that are read to show a line of it."""
@@ -28,6 +34,27 @@ def source_line(location: SourceLocation, ptx: str) -> str:
     return lines[location.line - 1] if 0 < location.line <= len(lines) else ""
 
 
+def split(location: SourceLocation, ptx: str) -> tuple[tuple[SourceLocation, ...], tuple[SourceLocation, ...]]:
+    """The frames in two parts, each innermost first: the wrappers of an instruction, and the frames of interest.
+
+    The second part is never empty; it begins with the line that a reader wants to see first. That is the innermost one
+    in the file of the kernel, or, when the kernel is a header's, the innermost one that is not inline assembly.
+    """
+    frames = tuple(location.frames())
+    is_header = os.path.splitext(frames[-1].file)[1] in _HEADERS
+    of_interest = (
+        number
+        for number, frame in enumerate(frames)
+        if (not _is_assembly(frame, ptx) if is_header else frame.file == frames[-1].file and frame.line)
+    )
+    first = next(of_interest, 0)
+    return frames[:first], frames[first:]
+
+
+def _is_assembly(frame: SourceLocation, ptx: str) -> bool:
+    return _ASSEMBLY.search(source_line(frame, ptx)) is not None
+
+
 @lru_cache(maxsize=64)
 def source_lines(path: str) -> tuple[str, ...]:
     """The lines of a source file as far as they are read; none when it cannot be."""
@@ -40,9 +67,11 @@ def source_lines(path: str) -> tuple[str, ...]:
 def anchor(finding: Diagnosis, ptx: str) -> tuple[str, int, int]:
     """Where a review tool hangs the finding: file, line and column.
 
-    The innermost source frame whose file lies in the working folder, as a path relative to it, else the PTX line.
+    The innermost source frame of interest whose file lies in the working folder, as a path relative to it, else the
+    PTX line.
     """
-    for frame in finding.source.frames() if finding.source else ():
+    wrappers, frames = split(finding.source, ptx) if finding.source else ((), ())
+    for frame in (*frames, *wrappers):
         path = source_file(frame, ptx)
         if path and frame.line and not (near := os.path.relpath(path)).startswith(os.pardir):
             return near.replace(os.sep, "/"), frame.line, max(frame.column, 1)

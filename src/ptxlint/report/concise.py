@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxlint.excerpt import split
 from ptxlint.report import Output
 from ptxlint.result import FileReport, Report, Verdict
 
@@ -20,7 +21,7 @@ def _lines(file: FileReport) -> Iterator[str]:
         position = f":{file.problem.line}:{file.problem.column}" if file.problem.line else ""
         yield f"{file.path}{position}: error: {file.problem.message}"
     for finding in file.findings:
-        place = f" [{finding.source}]" if finding.source else ""
+        place = f" [{split(finding.source, file.path)[1][0]}]" if finding.source else ""
         yield (
             f"{file.path}:{finding.line}:{finding.column}: {finding.severity}[{finding.code}] "
             f"{finding.message} ({finding.rule}){place}"

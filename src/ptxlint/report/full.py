@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 
-from ptxlint.excerpt import cropped, source_line
+from ptxlint.excerpt import cropped, source_line, split
 from ptxlint.report import Output
 from ptxlint.result import Diagnosis, FileReport, Place, Report, Verdict
 from ptxlint.rule import Severity
@@ -70,10 +71,11 @@ def _finding(path: str, finding: Diagnosis, width: int) -> Iterator[list[Segment
     gutter = len(str(max(finding.line, finding.source.line if finding.source else 0)))
     excerpt = partial(_excerpt, gutter=gutter, width=width, style=style)
     if finding.source:
-        yield [(" " * gutter + "--> ", "dim"), *_frame(finding.source)]
-        yield from excerpt(finding.source.line, finding.source.column, source_line(finding.source, path))
-        for caller in list(finding.source.frames())[1:]:
-            yield [(" " * gutter + "  = ", "dim"), ("inlined at ", ""), *_frame(caller)]
+        wrappers, frames = split(finding.source, path)
+        yield [(" " * gutter + "--> ", "dim"), *_frame(frames[0])]
+        yield from excerpt(frames[0].line, frames[0].column, source_line(frames[0], path))
+        for how, others in (("in", reversed(wrappers)), ("inlined at", frames[1:])):
+            yield from ([(" " * gutter + "  = ", "dim"), (f"{how} ", ""), *_frame(frame)] for frame in others)
     yield [(" " * gutter + "--> ", "dim"), (ptx, "place"), (f" in kernel {finding.kernel}", "")]
     yield from excerpt(finding.line, finding.column, finding.excerpt)
     yield from ([(" " * gutter + "  = ", "dim"), *segments] for segments in _notes(path, finding))
@@ -85,8 +87,8 @@ def _notes(path: str, finding: Diagnosis) -> Iterator[list[Segment]]:
     if finding.witness:
         yield [("how it happens:", "bold")]
     for step in _shortened(finding.witness):
-        line = f"line {step.line:<6} " if step.line else ""
-        yield [(f"  {step.agent:<14} ", "place"), (line, "dim"), (step.message, ""), (f"  {_origin(step)}", "dim")]
+        place = _user_line(step) or (f"line {step.line}" if step.line else "")
+        yield [(f"  {step.agent:<14} ", "place"), (f"{place:<16} ", "dim"), (step.message, "")]
     for assumption in finding.assumptions:
         yield [("assumes: ", "bold"), (assumption, "")]
     if finding.help:
@@ -110,6 +112,12 @@ def _origin(place: Place) -> str:
     frames = list(place.source.frames()) if place.source else []
     lines = [f"{frame.file}:{frame.line}" for frame in frames if frame.line]
     return " > ".join(dict.fromkeys((lines[-1], lines[0]))) if lines else ""
+
+
+def _user_line(place: Place) -> str:
+    """The line of the kernel itself that leads to a place, without the folders of its file."""
+    frames = list(place.source.frames()) if place.source else []
+    return f"{os.path.basename(frames[-1].file)}:{frames[-1].line}" if frames and frames[-1].line else ""
 
 
 def _shortened(witness: tuple[Place, ...]) -> Iterator[Place]:
