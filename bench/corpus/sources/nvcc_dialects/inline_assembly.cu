@@ -97,3 +97,23 @@ extern "C" __global__ void arithmetic(uint32_t* o, uint64_t* w) {
       : "r"(a));
 #endif
 }
+
+extern "C" __global__ void branch_table(uint32_t* out) {
+  uint32_t value = out[threadIdx.x];
+  asm volatile(
+      "{\n\t"
+      "  .reg .b32 index;\n\t"
+      "  and.b32 index, %0, 3;\n\t"
+      "TABLE_%=: .branchtargets ONE_%=, TWO_%=, ONE_%=,\n\t"
+      "    END_%=;\n\t"
+      "  brx.idx index, TABLE_%=;\n\t"
+      "ONE_%=:\n\t"
+      "  add.u32 %0, %0, 1;\n\t"
+      "  bra.uni END_%=;\n\t"
+      "TWO_%=:\n\t"
+      "  shl.b32 %0, %0, 1;\n\t"
+      "END_%=:\n\t"
+      "}\n"
+      : "+r"(value));
+  out[threadIdx.x] = value;
+}
