@@ -141,7 +141,8 @@ def forwards() -> Iterator[Recipe]:
             yield _recipe(forward, label, arch, given, {})
     for arch in ("sm_90a", "sm_100a"):
         for label, given in wide.items():
-            yield _recipe(forward, label, arch, given, {})
+            if label != "d128_split" or arch == "sm_100a":
+                yield _recipe(forward, label, arch, given, {})
     for tile, rs, overlap in (((128, 128), True, False), ((128, 128), False, True), ((192, 128), True, True)):
         given = {"depth": 64, "tile_mn": tile, "mma_pv_is_rs": rs, "intra_wg_overlap": overlap}
         yield _recipe(forward, f"d64_m{tile[0]}{'_rs' * rs}{'_overlap' * overlap}", "sm_90a", given, {})
@@ -187,4 +188,4 @@ def backwards() -> Iterator[Recipe]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(produce([*forwards(), *backwards()], "flash-attn-4", time_limit=600))
+    raise SystemExit(produce([*forwards(), *backwards()], "flash-attn-4", time_limit=1800))

@@ -81,4 +81,4 @@ def recipes() -> Iterator[Recipe]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(produce(list(recipes()), "flash-linear-attention", time_limit=900))
+    raise SystemExit(produce(list(recipes()), "flash-linear-attention", time_limit=1800))

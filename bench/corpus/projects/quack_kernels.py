@@ -193,4 +193,4 @@ def over_rows() -> Iterator[Recipe]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(produce([*hopper(), *blackwell(), *over_rows()], "quack-kernels", time_limit=600))
+    raise SystemExit(produce([*hopper(), *blackwell(), *over_rows()], "quack-kernels", time_limit=1800))
