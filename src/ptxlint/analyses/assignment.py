@@ -41,6 +41,7 @@ class Loops:
         self._tests: dict[int, Sequence[Test]] = {}
         self._conditions: dict[tuple[int, int], Sequence[Literal]] = {}
         self._depends: dict[Value, frozenset[Leaf]] = {}
+        self._headers: dict[Value, frozenset[int]] = {}
 
     @cached_property
     def _of_header(self) -> Mapping[int, int]:
@@ -52,16 +53,16 @@ class Loops:
 
     def headers(self, value: Value) -> frozenset[int]:
         """The loops whose counters a value depends on, also by way of their first values."""
-        found: set[int] = set()
-        seen: set[Value] = set()
-        stack = [value]
-        while stack:
-            for leaf in leaves(stack.pop()):
-                if leaf not in seen and self.is_counter(leaf):
-                    seen.add(leaf)
-                    found.add(leaf.place)
-                    stack.extend(brought for _, brought in self._values.incoming(leaf))
-        return frozenset(found)
+        if value not in self._headers:
+            seen: set[Leaf] = set()
+            stack = [value]
+            while stack:
+                for leaf in leaves(stack.pop()):
+                    if leaf not in seen and self.is_counter(leaf):
+                        seen.add(leaf)
+                        stack.extend(brought for _, brought in self._values.incoming(leaf))
+            self._headers[value] = frozenset(leaf.place for leaf in seen)
+        return self._headers[value]
 
     def first(self, counter: Leaf) -> Value:
         """What a counter is in lap 0. Raises Unpredictable when that depends on the path."""

@@ -129,7 +129,7 @@ class Hazards:
                 consequence = self._consequence(batch, instruction, access)
                 if consequence is None or self._is_ordered(batch, index) or _is_shadow(batch, state):
                     continue
-                copy = self._meeting(batch, issuers, Touch(index, access, here.threads))
+                copy = self._meeting(batch, issuers, self._overlaps.touch(index, access, here.threads))
                 if copy is not None:
                     yield self._explain(batch, issuers, copy, index, consequence)
 
@@ -155,9 +155,9 @@ class Hazards:
             access = _shared_side(body[copy], self._groups.tracking(copy))
             if access is None:
                 continue
-            early = Touch(copy, access, issuers.threads)
+            early = self._overlaps.touch(copy, access, issuers.threads)
             question = Question(landed, None if landed else self._replays[self._groups.tracking(copy)].lands)
-            if self._overlaps.meet(early, late, dict(batch.laps), self._groups.lap_limit, question):
+            if self._overlaps.meet(early, late, batch.laps, self._groups.lap_limit, question):
                 return copy
         return None
 
@@ -209,9 +209,12 @@ class Hazards:
         if not self._announces(index, instruction):
             return
         for batch, issuers in state.pending.items():
-            is_waited = batch.is_read_only or batch.status is Status.READ
-            if is_waited and not batch.is_foreign and not (issuers & here).is_empty:
+            if self._groups.tracking(batch.copy) is not Tracking.BULK or batch.is_foreign or (issuers & here).is_empty:
+                continue
+            if batch.is_read_only or batch.status is Status.READ:
                 yield Hazard(Cause.READ_WAIT, Consequence.PUBLISHED, batch.copy, index, batch.landed, batch.commit)
+            elif batch.status is Status.FLYING and batch.commits and isa.accesses(instruction):
+                yield Hazard(Cause.NO_WAIT, Consequence.PUBLISHED, batch.copy, index, batch.wait, batch.commit)
 
     def _announces(self, index: int, instruction: Instruction) -> bool:
         """Whether the instruction releases to the GPU: a flag, or a fence that a write to global memory follows."""

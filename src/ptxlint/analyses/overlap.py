@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ptxlint import isa
 from ptxlint.analyses.assignment import Assignment, Ground, Loops, Unpredictable
@@ -21,9 +21,9 @@ from ptxlint.isa.row import Access
 if TYPE_CHECKING:
     from ptxlint.facts import Facts
 
-LAPS = 12
+LAPS = 8
 """How many laps of a loop are tried: more than rings have slots."""
-CHOICES = 48
+CHOICES = 24
 """How many combinations of laps are tried when addresses depend on several loops."""
 WORD = 4
 """Bytes are compared in words of this size."""
@@ -35,10 +35,11 @@ SEEDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """An access by the instruction at `index` through the operand with that role, by the threads whose bits are set."""
+    """`size` bytes where the operand with that role points, touched by the threads whose bits are set."""
 
     index: int
-    access: Access
+    role: str
+    size: int
     threads: int
 
 
@@ -54,125 +55,127 @@ class Question:
     is_gone: Callable[[Touch, Touch, Mapping[int, int], Mapping[int, int]], bool] | None = None
 
 
+Laps: TypeAlias = tuple[tuple[int, int], ...]
+"""The lap of each loop, given by its head, that matters to an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Footprint:
+    """The words that a touch covers, each with the threads that touch it as bits."""
+
+    words: Mapping[int, int]
+    low: int
+    high: int
+
+
 class Overlaps:
     """Answers for one function, remembered."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._known: dict[tuple[object, ...], bool] = {}
         self.loops = Loops(facts.cfg, facts.values)
+        self._known: dict[tuple[Touch, Touch, Laps, Question], bool] = {}
         self._grounds: dict[tuple[int, Sequence[int]], Ground] = {}
-        self._words: dict[tuple[object, ...], Mapping[int, int] | None] = {}
+        self._footprints: dict[tuple[Touch, Laps, Ground], _Footprint | None] = {}
 
-    def meet(self, early: Touch, late: Touch, laps: Mapping[int, int], limit: int, question: Question) -> bool:
-        """Whether the touches share bytes when control came to the head of each loop `laps` times between them.
+    def touch(self, index: int, access: Access, threads: int) -> Touch:
+        """What an access of an instruction touches; the least that it may move where its size is unknown."""
+        size = isa.access_bytes(self._facts.cfg.body[index], access)
+        if size is None and access.size is not None:
+            value = self._facts.values.role(index, access.size)
+            size = value.value if isinstance(value, Constant) else None
+        return Touch(index, access.role, size or LEAST, threads)
+
+    def meet(self, early: Touch, late: Touch, laps: Laps, limit: int, question: Question) -> bool:
+        """Whether the touches share bytes when control came to the head of each loop that often between them.
 
         A count of `limit` stands for itself and more.
         """
-        key = (early, late, tuple(sorted(laps.items())), question)
+        key = (early, late, laps, question)
         if key not in self._known:
             self._known[key] = self._meet(early, late, laps, limit, question)
         return self._known[key]
 
-    def _meet(self, early: Touch, late: Touch, laps: Mapping[int, int], limit: int, question: Question) -> bool:
+    def _meet(self, early: Touch, late: Touch, laps: Laps, limit: int, question: Question) -> bool:
         first, second = self._address(early), self._address(late)
         if first is None or second is None:
             return False
         bases = base_symbol(first), base_symbol(second)
         if None not in bases and bases[0] != bases[1]:
             return False
-        seeds = self._seeds(first, second)
-        for now, then in self._laps(early, late, (first, second), laps, limit):
-            meets = all(self._share(early, late, (then, now), seed, question.of_two_threads) for seed in seeds)
-            if meets and not (question.is_gone and question.is_gone(early, late, then, now)):
+        threads = self._facts.threads.sample(early.threads, late.threads)
+        grounds = [self.ground(seed, threads) for seed in self._seeds(first, second)]
+        for now, then in self._laps(early, late, (first, second), dict(laps), limit):
+            pairs = ((self._footprint(early, then, ground), self._footprint(late, now, ground)) for ground in grounds)
+            if all(_share(one, other, question.of_two_threads) for one, other in pairs) and not (
+                question.is_gone and question.is_gone(early, late, dict(then), dict(now))
+            ):
                 return True
         return False
 
     def _address(self, touch: Touch) -> Value | None:
-        return self._facts.values.role(touch.index, touch.access.role)
+        return self._facts.values.role(touch.index, touch.role)
 
     def _seeds(self, first: Value, second: Value) -> range:
         is_free = any(leaf.kind is not LeafKind.SYMBOL for value in (first, second) for leaf in leaves(value))
         return range(SEEDS if is_free else 1)
 
     def _laps(
-        self, early: Touch, late: Touch, addresses: Sequence[Value], laps: Mapping[int, int], limit: int
-    ) -> Iterator[tuple[Mapping[int, int], Mapping[int, int]]]:
+        self, early: Touch, late: Touch, addresses: tuple[Value, Value], laps: Mapping[int, int], limit: int
+    ) -> Iterator[tuple[Laps, Laps]]:
         """Pairs (lap of each loop at the late touch, at the early one) that the counts allow."""
-        around = {loop.header for loop in self._facts.cfg.enclosing_loops(self._facts.cfg.block_of[early.index])}
-        headers = sorted({*(around & set(laps)), *(h for value in addresses for h in self.loops.headers(value))})
         fixed = self.loops.headers(addresses[0])
         if any(laps.get(outer, 0) for header in fixed for outer in self._outer(header)):
             return
+        headers = sorted({*(self._around(early.index) & set(laps)), *fixed, *self.loops.headers(addresses[1])})
         choices = [self._choices(early, late, header, laps, limit) for header in headers]
         for combination in islice(product(*choices), CHOICES):
-            now = {header: pair[0] for header, pair in zip(headers, combination, strict=True)}
-            then = {header: pair[1] for header, pair in zip(headers, combination, strict=True)}
+            now = tuple((header, pair[0]) for header, pair in zip(headers, combination, strict=True))
+            then = tuple((header, pair[1]) for header, pair in zip(headers, combination, strict=True))
             yield now, then
 
     def _choices(
         self, early: Touch, late: Touch, header: int, laps: Mapping[int, int], limit: int
     ) -> Sequence[tuple[int, int]]:
-        cfg = self._facts.cfg
         passed = laps.get(header, 0)
-        early_loops = {loop.header for loop in cfg.enclosing_loops(cfg.block_of[early.index])}
-        late_loops = {loop.header for loop in cfg.enclosing_loops(cfg.block_of[late.index])}
-        if header in early_loops:
+        if header in self._around(early.index):
             return () if passed == limit else [(lap, lap - passed) for lap in range(passed, passed + LAPS)]
-        if passed and header in late_loops:
+        if passed and header in self._around(late.index):
             last = passed if passed < limit else passed + LAPS
             return [(lap, lap) for lap in range(passed - 1, last)]
         return [(lap, lap) for lap in range(LAPS)]
 
+    def _around(self, index: int) -> frozenset[int]:
+        """The heads of the loops around an instruction."""
+        cfg = self._facts.cfg
+        return frozenset(loop.header for loop in cfg.enclosing_loops(cfg.block_of[index]))
+
     def _outer(self, header: int) -> frozenset[int]:
-        """The loops around a loop."""
+        """The heads of the loops around a loop."""
         return frozenset(loop.header for loop in self._facts.cfg.enclosing_loops(header)) - {header}
 
-    def _share(
-        self,
-        early: Touch,
-        late: Touch,
-        laps: tuple[Mapping[int, int], Mapping[int, int]],
-        seed: int,
-        other_thread: bool,
-    ) -> bool:
-        threads = self._facts.threads.sample(early.threads, late.threads)
-        first = self._touched(early, laps[0], seed, threads)
-        second = self._touched(late, laps[1], seed, threads)
-        if first is None or second is None:
-            return False
-        small, large = sorted((first, second), key=len)
-        if not small or max(small) < min(large) or max(large) < min(small):
-            return False
-        if not other_thread:
-            return any(word in large for word in small)
-        return any(word in large and _are_several(large[word] | small[word]) for word in small)
-
-    def _touched(
-        self, touch: Touch, laps: Mapping[int, int], seed: int, threads: Sequence[int]
-    ) -> Mapping[int, int] | None:
-        """The words that a touch covers, each with the threads that touch it; None when that is not known."""
-        key = (touch, tuple(sorted(laps.items())), seed, threads)
-        if key not in self._words:
+    def _footprint(self, touch: Touch, laps: Laps, ground: Ground) -> _Footprint | None:
+        """The words that a touch covers at these laps; None when that is not known or there are none."""
+        key = (touch, laps, ground)
+        if key not in self._footprints:
             try:
-                self._words[key] = self._footprint(touch, laps, seed, threads)
+                words = self._words(touch, Assignment(ground, dict(laps)), ground.threads)
+                self._footprints[key] = _Footprint(words, min(words), max(words)) if words else None
             except Unpredictable:
-                self._words[key] = None
-        return self._words[key]
+                self._footprints[key] = None
+        return self._footprints[key]
 
-    def _footprint(self, touch: Touch, laps: Mapping[int, int], seed: int, threads: Sequence[int]) -> Mapping[int, int]:
+    def _words(self, touch: Touch, assignment: Assignment, threads: Sequence[int]) -> Mapping[int, int]:
         address = self._address(touch)
         assert address is not None
-        assignment = Assignment(self.ground(seed, threads), laps)
         number = assignment.number(address)
         present = touch.threads & assignment.threads_at(touch.index)
-        size = self._size(touch)
-        words: dict[int, int] = {}
         if isinstance(number, int):
-            return dict.fromkeys(_words(number, size), present) if present else {}
+            return dict.fromkeys(_covered(number, touch.size), present) if present else {}
+        words: dict[int, int] = {}
         for thread, place in zip(threads, number, strict=True):
             if present >> thread & 1:
-                for word in _words(place, size):
+                for word in _covered(place, touch.size):
                     words[word] = words.get(word, 0) | 1 << thread
         return words
 
@@ -183,19 +186,21 @@ class Overlaps:
             self._grounds[key] = Ground(self._facts, self.loops, seed, threads)
         return self._grounds[key]
 
-    def _size(self, touch: Touch) -> int:
-        instruction = self._facts.cfg.body[touch.index]
-        size = isa.access_bytes(instruction, touch.access)
-        if size is None and touch.access.size is not None:
-            value = self._facts.values.role(touch.index, touch.access.size)
-            size = value.value if isinstance(value, Constant) else None
-        return size or LEAST
+
+def _share(first: _Footprint | None, second: _Footprint | None, of_two_threads: bool) -> bool:
+    """Whether two footprints have a word in common, on request one that two threads touch."""
+    if first is None or second is None or first.high < second.low or second.high < first.low:
+        return False
+    if first.words.keys().isdisjoint(second.words):
+        return False
+    common = first.words.keys() & second.words.keys() if of_two_threads else ()
+    return not of_two_threads or any(_are_several(first.words[word] | second.words[word]) for word in common)
 
 
 def _are_several(threads: int) -> bool:
     return threads & (threads - 1) != 0
 
 
-def _words(place: int, size: int) -> range:
+def _covered(place: int, size: int) -> range:
     place &= 0xFFFFFFFF
     return range(place // WORD, (place + size - 1) // WORD + 1)
