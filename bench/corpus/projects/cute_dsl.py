@@ -6,7 +6,7 @@ from functools import partial
 from bench.corpus.cute_dump import dumped, prepare
 from bench.corpus.produce import Recipe, produce
 
-REQUIREMENTS = ("torch==2.13.0", "numpy", "nvidia-cutlass-dsl==4.8.1")
+REQUIREMENTS = ("torch==2.13.0", "numpy==2.4.6", "nvidia-cutlass-dsl==4.8.1")
 
 _PRODUCTS = {"WarpgroupProduct", "TensorMemoryProduct"}
 

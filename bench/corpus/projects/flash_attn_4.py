@@ -9,7 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from bench.corpus.cute_dump import assume_hardware, dumped, prepare
 from bench.corpus.produce import Recipe, produce
 
-REQUIREMENTS = ("torch==2.13.0", "numpy", "triton==3.9.0", "flash-attn-4==4.0.0b36")
+REQUIREMENTS = ("torch==2.13.0", "numpy==2.4.6", "triton==3.9.0", "flash-attn-4==4.0.0b36")
 
 _PROCESSORS = {"sm_80": "108", "sm_90a": "132", "sm_100a": "148", "sm_120a": "188"}
 

@@ -24,7 +24,7 @@ from triton.experimental.gluon.language.nvidia.blackwell import (
 from bench.corpus.produce import Recipe, produce
 from bench.corpus.projects.gluon_hopper import recipe, tiled
 
-REQUIREMENTS = ("torch==2.13.0", "numpy", "triton==3.9.0")
+REQUIREMENTS = ("torch==2.13.0", "numpy==2.4.6", "triton==3.9.0")
 
 
 @gluon.jit

@@ -17,7 +17,7 @@ from triton.experimental.gluon.language.nvidia.hopper import warpgroup_mma_wait 
 
 from bench.corpus.produce import Recipe, produce
 
-REQUIREMENTS = ("torch==2.13.0", "numpy", "triton==3.9.0")
+REQUIREMENTS = ("torch==2.13.0", "numpy==2.4.6", "triton==3.9.0")
 
 
 @gluon.jit

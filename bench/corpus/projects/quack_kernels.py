@@ -9,7 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from bench.corpus.cute_dump import assume_hardware, dumped, prepare
 from bench.corpus.produce import Recipe, produce
 
-REQUIREMENTS = ("torch==2.13.0", "numpy", "triton==3.9.0", "quack-kernels==0.6.5")
+REQUIREMENTS = ("torch==2.13.0", "numpy==2.4.6", "triton==3.9.0", "quack-kernels==0.6.5")
 
 
 def _prepare(arch: str) -> None:

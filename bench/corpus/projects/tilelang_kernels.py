@@ -12,7 +12,7 @@ import tilelang.language as T
 
 from bench.corpus.produce import Recipe, produce
 
-REQUIREMENTS = ("torch==2.13.0", "numpy", "tilelang==0.1.15")
+REQUIREMENTS = ("torch==2.13.0", "numpy==2.4.6", "tilelang==0.1.15")
 
 _PACKAGE = Path(tilelang.__file__).parent
 _INCLUDES = (_PACKAGE / "src", _PACKAGE / "3rdparty/cutlass/include")

@@ -13,7 +13,7 @@ from triton.compiler import ASTSource
 
 from bench.corpus.produce import Recipe, produce
 
-REQUIREMENTS = ("torch==2.13.0", "numpy", "triton==3.9.0")
+REQUIREMENTS = ("torch==2.13.0", "numpy==2.4.6", "triton==3.9.0")
 
 
 @triton.jit
