@@ -23,6 +23,13 @@ class BarrierInRoleBranch(Rule):
 
     good = (
         """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry kernel() .reqntid 64
+{
+.reg .pred %p<4>;
+.reg .b32 %r<2>;
 .shared .align 8 .b64 full;
 mov.u32 %r1, %tid.x;
 setp.ne.u32 %p1, %r1, 0;
@@ -37,10 +44,19 @@ mbarrier.arrive.shared.b64 _, [full];
 WAIT:
 mbarrier.try_wait.parity.shared.b64 %p2, [full], 0;
 @!%p2 bra WAIT;
+ret;
+}
 """,
     )
     bad = (
         """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry kernel() .reqntid 64
+{
+.reg .pred %p<4>;
+.reg .b32 %r<2>;
 .shared .align 8 .b64 full;
 mov.u32 %r1, %tid.x;
 setp.ne.u32 %p1, %r1, 0;
@@ -55,6 +71,8 @@ mbarrier.arrive.shared.b64 _, [full];
 WAIT:
 mbarrier.try_wait.parity.shared.b64 %p2, [full], 0;
 @!%p2 bra WAIT;
+ret;
+}
 """,
     )
 
