@@ -199,4 +199,4 @@ def recipes() -> Iterator[Recipe]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(produce(list(recipes()), "tilelang"))
+    raise SystemExit(produce(list(recipes()), "tilelang", time_limit=1800))
