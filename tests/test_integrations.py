@@ -94,8 +94,8 @@ def test_a_dask_cluster(tmp_path: Path) -> None:
     plan = Plan(Config(cache=False), Launch())
     expected = list(reports([plan.job(path) for path in paths]))
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        Client(cluster) as client,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,  # type: ignore[no-untyped-call]
+        Client(cluster) as client,  # type: ignore[no-untyped-call]
         client.get_executor() as executor,
     ):
         report = ptxlint.check(*paths, executor=executor)

@@ -87,8 +87,8 @@ def _notes(path: str, finding: Diagnosis) -> Iterator[list[Segment]]:
     if finding.witness:
         yield [("how it happens:", "bold")]
     for step in _shortened(finding.witness):
-        place = _user_line(step) or (f"line {step.line}" if step.line else "")
-        yield [(f"  {step.agent:<14} ", "place"), (f"{place:<16} ", "dim"), (step.message, "")]
+        line = _user_line(step) or (f"line {step.line}" if step.line else "")
+        yield [(f"  {step.agent:<14} ", "place"), (f"{line:<16} ", "dim"), (step.message, "")]
     for assumption in finding.assumptions:
         yield [("assumes: ", "bold"), (assumption, "")]
     if finding.help:
