@@ -127,7 +127,8 @@ def brief(names: Sequence[str]) -> str:
     """Names in short: `full[0-3]`, `full[0-3] of each CTA`, `tile`, `smem+64, smem+72`."""
     unique = sorted(dict.fromkeys(names), key=_by_number)
     bare = list(dict.fromkeys(name.partition(" of CTA ")[0] for name in unique))
-    suffix = " of each CTA" if len(bare) < len(unique) else ""
+    ctas = {rank for _, _, rank in (name.partition(" of CTA ") for name in unique) if rank}
+    suffix = f" of CTA {next(iter(ctas))}" if len(ctas) == 1 else " of each CTA" if len(bare) < len(unique) else ""
     shown = bare if suffix else unique
     heads = {name.partition("[")[0] for name in shown}
     if len(shown) > 1 and len(heads) == 1 and all(name.endswith("]") for name in shown):
