@@ -27,7 +27,7 @@ from ptxlint.execution.order import (
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.slice import registers_of
 from ptxlint.execution.strand import Strand, spread
-from ptxlint.execution.trace import Agent
+from ptxlint.execution.trace import Agent, Kind
 from ptxlint.ir import Address, Immediate, Instruction, Register
 from ptxlint.isa import Access, Mode, Proxy, Row, Tracking
 
@@ -53,7 +53,7 @@ def is_access(instruction: Instruction) -> bool:
     row = isa.row(instruction)
     if row is None or is_event(instruction):
         return False
-    return bool(_moves_time(row, instruction)) or any(True for _ in _touched(instruction))
+    return row.is_collective or _moves_time(row, instruction) or any(True for _ in _touched(instruction))
 
 
 def _moves_time(row: Row, instruction: Instruction) -> bool:
@@ -69,9 +69,8 @@ def _touched(instruction: Instruction) -> Iterator[Access]:
     for access in isa.accesses(instruction):
         if access.mode is Mode.OBJECT:
             continue
-        if access.is_descriptor or access.space == "tensor" or access.proxy is Proxy.TENSOR_MEMORY:
-            yield access
-        elif isa.space(instruction, access).startswith("shared"):
+        is_indirect = access.is_descriptor or access.space == "tensor" or access.proxy is Proxy.TENSOR_MEMORY
+        if is_indirect or isa.space(instruction, access).startswith("shared"):
             yield access
 
 
@@ -92,7 +91,7 @@ def build(instruction: Instruction, point: int, slots: Slots) -> Step:
     assert row is not None
     reader = Reader(slots, instruction)
     parts = [_accesses(instruction, access, row, point, reader) for access in _touched(instruction)]
-    parts.extend(_times(instruction, row, reader))
+    parts.extend(_times(instruction, row, point, reader))
     guard = slots.register(instruction.guard.register.name) if instruction.guard else None
     negated = instruction.guard is not None and instruction.guard.negated
 
@@ -106,6 +105,7 @@ def build(instruction: Instruction, point: int, slots: Slots) -> Step:
             positions = [i for i, value in enumerate(held) if (value == 0) is negated]
             if not positions:
                 return
+        order.when = len(strand.machine.events)
         for part in parts:
             part(strand, order, positions)
 
@@ -121,20 +121,49 @@ def _agent(strand: Strand, positions: Positions) -> Agent:
     return Agent(strand.cta.rank, tuple(strand.threads[i] for i in positions))
 
 
-def _times(instruction: Instruction, row: Row, reader: Reader) -> Iterator[Part]:
-    """Fences, commits and waits."""
+def _times(instruction: Instruction, row: Row, point: int, reader: Reader) -> Iterator[Part]:
+    """Fences, commits, waits, and the coming together of a warp's lanes."""
     if _fences_shared(instruction) and isa.covers(instruction) is not None:
-        yield lambda strand, order, positions: order.fence(_agent(strand, positions))
+        yield _fence(point)
     if row.waits in KINDS:
-        kind = KINDS[row.waits]
-        if "wait_all" in instruction.modifiers or "count" not in reader.roles:
-            yield lambda strand, order, positions: order.commit(_agent(strand, positions), kind)
         pending = reader.roles.get("count")
         count = pending.value if isinstance(pending, Immediate) and isinstance(pending.value, int) else 0
-        yield lambda strand, order, positions: order.wait_group(_agent(strand, positions), kind, count)
+        yield _wait_group(KINDS[row.waits], count, point, commits="count" not in reader.roles)
     elif row.commits in KINDS:
-        kind = KINDS[row.commits]
-        yield lambda strand, order, positions: order.commit(_agent(strand, positions), kind)
+        yield _commit(KINDS[row.commits], point)
+    if row.is_collective:
+        yield lambda strand, order, positions: order.converge(_agent(strand, positions))
+
+
+def _fence(point: int) -> Part:
+    def run(strand: Strand, order: Order, positions: Positions) -> None:
+        who = _agent(strand, positions)
+        strand.machine.record(Kind.FENCE, who, point)
+        order.fence(who)
+
+    return run
+
+
+def _commit(kind: str, point: int) -> Part:
+    def run(strand: Strand, order: Order, positions: Positions) -> None:
+        who = _agent(strand, positions)
+        strand.machine.record(Kind.COMMIT, who, point)
+        order.commit(who, kind)
+
+    return run
+
+
+def _wait_group(kind: str, pending: int, point: int, *, commits: bool) -> Part:
+    """A wait for all but the newest `pending` groups; one without a count first makes a group of what is left."""
+
+    def run(strand: Strand, order: Order, positions: Positions) -> None:
+        who = _agent(strand, positions)
+        strand.machine.record(Kind.WAIT_GROUP, who, point, amount=pending)
+        if commits:
+            order.commit(who, kind)
+        order.wait_group(who, kind, pending)
+
+    return run
 
 
 def _moment(row: Row) -> Callable[[Order, Agent, int], Moment | None]:
@@ -197,7 +226,7 @@ def _extent(instruction: Instruction, access: Access, reader: Reader) -> Callabl
     if access.is_descriptor or access.is_mapped:
         return lambda strand: LEAST_DESCRIBED
     if access.space == "tensor" or access.proxy is Proxy.TENSOR_MEMORY:
-        return _columns(instruction, reader)
+        return _columns(instruction, access, reader)
     if access.size and access.size in reader.roles:
         size = reader.slot(access.size)
         return lambda strand: _first(strand.registers[size])
@@ -209,11 +238,14 @@ def _first(value: object) -> int:
     return value[0] if isinstance(value, tuple) else value if isinstance(value, int) else 0
 
 
-def _columns(instruction: Instruction, reader: Reader) -> Callable[[Strand], int]:
+def _columns(instruction: Instruction, access: Access, reader: Reader) -> Callable[[Strand], int]:
     """Columns of tensor memory: those of a load's or store's shape, or N of an MMA's instruction descriptor.
 
     Source: PTX ISA, *tcgen05.ld*, *Data Movement Shape*; *Instruction descriptor* (N / 8 in bits 17 to 22).
     """
+    if access.size and access.size in reader.roles:
+        size = reader.slot(access.size)
+        return lambda strand: _first(strand.registers[size])
     if "idesc" in reader.roles:
         descriptor = reader.slot("idesc")
         return lambda strand: (_first(strand.registers[descriptor]) >> 17 & 0x3F) * 8
@@ -228,7 +260,7 @@ def _locator(
 ) -> Callable[[int, int, int], Iterator[Interval]]:
     """From an address operand's value to intervals: (value, extent, rank of the CTA)."""
     if is_tensor:
-        whole = instruction.modifiers[:1] == ("mma",)
+        whole = instruction.modifiers[:1] in (("mma",), ("dealloc",))
         return _whole_columns if whole else _own_columns
     return _described if access.is_descriptor else _plain
 
@@ -249,9 +281,8 @@ def _described(descriptor: int, size: int, rank: int) -> Iterator[Interval]:
 
 def _own_columns(address: int, columns: int, rank: int) -> Iterator[Interval]:
     """Columns of the quarter of lanes that the address names."""
-    del rank
     quarter = (address >> 16) // LANES_PER_QUARTER
-    start = quarter << TENSOR_QUARTER | address & 0xFFFF
+    start = rank << RANK_SHIFT | quarter << TENSOR_QUARTER | address & 0xFFFF
     yield start, start + columns
 
 

@@ -46,6 +46,9 @@ TRIAL_STEPS = 400_000
 ORDERED_STEPS = 120_000
 """Steps of one run that reports data accesses."""
 
+FEW_TRIPS = (0, 1)
+"""Assumed integers under which loops are skipped or run once."""
+
 ORDERED_SCHEDULES = (SCHEDULES[0], SCHEDULES[3])
 """The schedules under which accesses are ordered; a conflict must show in each."""
 
@@ -110,6 +113,7 @@ class Execution:
     uncovered: tuple[int, ...]
     points: frozenset[int]
     conflicts: tuple[Conflict, ...]
+    conflict_events: tuple[Event, ...]
     not_analysed: str | None = None
     events: tuple[Event, ...] = field(default=())
 
@@ -163,7 +167,7 @@ class _Engine:
                 break
         best = max(tried, key=self._merit)
         if all(run.is_clean for run in best):
-            return self._result(tuple(best), (), self._conflicts(best))
+            return self._result(tuple(best), (), *self._conflicts(best))
         defects = list(self._defects(best))
         judged = (self._judged(defect, best[0], tried) for defect in defects)
         return self._result(tuple(best), tuple(defect for defect in judged if defect is not None))
@@ -366,8 +370,11 @@ class _Engine:
             if seen:
                 return
 
-    def _conflicts(self, runs: Sequence[Run]) -> tuple[Conflict, ...]:
-        """Accesses to common bytes that lack order in each schedule that was run with them."""
+    def _conflicts(self, runs: Sequence[Run]) -> tuple[tuple[Conflict, ...], tuple[Event, ...]]:
+        """Accesses to common bytes that lack order in each schedule, with the events of the first that shows them.
+
+        Besides the inputs of the runs, loops of no and of one trip are tried: what they skip leaves accesses bare.
+        """
         body = self.cfg.body
         data = {
             point: tuple(accesses.registers(instruction))
@@ -375,29 +382,27 @@ class _Engine:
             if self.cfg.block_of[point] in self.cfg.reachable and accesses.is_access(instruction)
         }
         if not data:
-            return ()
+            return (), ()
         wider = slices.compute(self.cfg, {**data, **self.marks})
         program = replace(
             lower.lower(self.cfg, wider, self.layout, frozenset(data)),
             initializers=self.program.initializers,
             extents=_box_extents(runs[0].machine.events),
         )
-        found: dict[tuple[Failure, int, int], Conflict] | None = None
-        for schedule in ORDERED_SCHEDULES:
-            order = Order()
-            machine = Machine(program, runs[0].binding, schedule, ORDERED_STEPS, order=order)
-            try:
-                machine.run()
-            except OutOfBudgetError:
-                return ()
-            if machine.blocked:
-                return ()
-            conflicts = order.conflicts
-            found = conflicts if found is None else {k: v for k, v in found.items() if k in conflicts}
-        return tuple((found or {}).values())
+        binding = runs[0].binding
+        for size in (binding.inputs.size, *FEW_TRIPS):
+            again = self._binding(binding.block, binding.cluster, size)
+            found, happened = _ordered(program, again)
+            if found:
+                return found, happened
+        return (), ()
 
     def _result(
-        self, runs: tuple[Run, ...], defects: tuple[Defect, ...], conflicts: tuple[Conflict, ...] = ()
+        self,
+        runs: tuple[Run, ...],
+        defects: tuple[Defect, ...],
+        conflicts: tuple[Conflict, ...] = (),
+        conflict_events: tuple[Event, ...] = (),
     ) -> Execution:
         covered = {event.point for run in runs for event in run.machine.events}
         reason = None
@@ -420,8 +425,31 @@ class _Engine:
             tuple(sorted(self.seeds - covered)),
             self.seeds,
             conflicts,
+            conflict_events,
             reason,
         )
+
+
+def _ordered(program: Program, binding: Binding) -> tuple[tuple[Conflict, ...], tuple[Event, ...]]:
+    """The conflicts that show in each ordered schedule, and the events of the first; none unless the runs go well."""
+    found: dict[tuple[Failure, int, int], Conflict] | None = None
+    happened: tuple[Event, ...] = ()
+    for schedule in ORDERED_SCHEDULES:
+        order = Order()
+        machine = Machine(program, binding, schedule, ORDERED_STEPS, order=order)
+        try:
+            machine.run()
+        except OutOfBudgetError:
+            return (), ()
+        if not diagnosis.is_clean(machine):
+            return (), ()
+        if found is None:
+            found, happened = order.conflicts, tuple(machine.events)
+        else:
+            found = {key: conflict for key, conflict in found.items() if key in order.conflicts}
+        if not found:
+            return (), ()
+    return tuple((found or {}).values()), happened
 
 
 def _box_extents(happened: Sequence[Event]) -> dict[int, int]:

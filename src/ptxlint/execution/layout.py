@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ptxlint.ir import Function, Instruction, Module, Operand, Symbol, Variable
+from ptxlint.ir import Address, Function, Instruction, Module, Operand, Symbol, Variable
 
 RANK_SHIFT = 24
 SHARED_BASE = 1024
@@ -105,5 +105,5 @@ def symbols(instruction: Instruction) -> Iterable[Symbol]:
             yield operand
         else:
             stack.extend(getattr(operand, "elements", ()))
-            if hasattr(operand, "rest"):
+            if isinstance(operand, Address):
                 stack.extend((operand.base, *operand.rest))

@@ -28,7 +28,7 @@ ENDED = -2
 PARTED = -3
 
 
-class Order(StrEnum):
+class Turn(StrEnum):
     """Which agent runs next."""
 
     FIFO = "fifo"
@@ -41,7 +41,7 @@ class Order(StrEnum):
 class Schedule:
     """One way for hardware to choose: the order of agents, and whether copies land at once or as late as possible."""
 
-    order: Order
+    order: Turn
     late_copies: bool = False
 
     def __str__(self) -> str:
@@ -49,11 +49,11 @@ class Schedule:
 
 
 SCHEDULES = (
-    Schedule(Order.FIFO),
-    Schedule(Order.INITIALIZER_LAST),
-    Schedule(Order.UP),
-    Schedule(Order.DOWN, late_copies=True),
-    Schedule(Order.FIFO, late_copies=True),
+    Schedule(Turn.FIFO),
+    Schedule(Turn.INITIALIZER_LAST),
+    Schedule(Turn.UP),
+    Schedule(Turn.DOWN, late_copies=True),
+    Schedule(Turn.FIFO, late_copies=True),
 )
 
 
@@ -170,9 +170,9 @@ class Machine:
     def next_order(self, rank: int, thread: int) -> int:
         """The rank of a new agent under the strict orders."""
         key = rank * 4096 + thread
-        if self.schedule.order is Order.DOWN:
+        if self.schedule.order is Turn.DOWN:
             return -key
-        if self.schedule.order is Order.INITIALIZER_LAST:
+        if self.schedule.order is Turn.INITIALIZER_LAST:
             initializers = self.program.initializers
             return key + (1 << 30 if initializers and thread in initializers else 0)
         return key
@@ -196,7 +196,7 @@ class Machine:
     def _pick(self) -> Strand | None:
         if not self.ready:
             return None
-        if self.schedule.order is Order.FIFO:
+        if self.schedule.order is Turn.FIFO:
             return self.ready.popleft()
         best = min(self.ready, key=lambda strand: strand.order)
         self.ready.remove(best)
@@ -204,7 +204,7 @@ class Machine:
 
     def _advance(self, strand: Strand) -> None:
         segments = self.program.segments
-        is_strict = self.schedule.order is not Order.FIFO
+        is_strict = self.schedule.order is not Turn.FIFO
         self.woken = False
         at = strand.at
         while True:
@@ -491,6 +491,7 @@ class Machine:
             self.land(copy)
 
     def _order_copy(self, order: Order, agent: Agent, copy: Copy, barrier: Mbarrier) -> None:
+        order.when = len(self.events)
         if copy.is_commit:
             order.tensor_commit(agent, copy.barrier, barrier.phase)
         elif copy.destination >= 0:
@@ -506,7 +507,7 @@ class Machine:
                 what="bulk copy",
             )
         else:
-            order.arrive(agent, copy.barrier, barrier.phase)
+            order.copies_arrive(agent, copy.barrier, barrier.phase)
 
     def land(self, copy: Copy) -> None:
         """An operation is done: its bytes and arrivals count."""

@@ -6,7 +6,8 @@ completion, so that whoever waits for that time knows it to be done. Sources: PT
 (Causality order), *Async Proxy*, *Completion Mechanisms*.
 
 A clock holds for each line the last time that is known to be over; `fenced` the same for what a proxy fence has made
-visible to the async proxy since, by whichever thread on the way; `strict` only where the writer itself fenced.
+visible to the async proxy since, by whichever thread on the way; `strict` only where the writer itself fenced; `whole`
+only what the releasing lanes did themselves or their warp had converged after.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from ptxlint.execution.layout import RANK_SHIFT
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy
 
 Line: TypeAlias = tuple[str, int, int]
-"""A time line: its kind, the CTA's rank or 0, the warp or the address."""
+"""A time line: its kind, the CTA's rank (0 for mbarriers), the warp, the thread (tensor core) or the address."""
 
 Interval: TypeAlias = tuple[int, int]
-"""Bytes of a memory, start included, stop excluded."""
+"""Bytes of shared memory (`shared::cluster` addresses) or columns of tensor memory (the CTA's rank above bit 24, then
+the quarter of the lanes, then the column): start included, stop excluded."""
 
 
 class Space(StrEnum):
@@ -40,6 +41,7 @@ class Failure(StrEnum):
     UNORDERED = "nothing orders them"
     UNFENCED = "no proxy fence between them"
     FENCED_LATE = "the proxy fence is not the writer's"
+    LANES = "a lane releases for its warp before the warp has converged"
 
 
 @dataclass(slots=True)
@@ -49,16 +51,14 @@ class Clock:
     known: dict[Line, int] = field(default_factory=dict)
     fenced: dict[Line, int] = field(default_factory=dict)
     strict: dict[Line, int] = field(default_factory=dict)
+    whole: dict[Line, int] = field(default_factory=dict)
 
     def join(self, other: Clock) -> None:
         """Learn all that another knows."""
         _raise(self.known, other.known)
         _raise(self.fenced, other.fenced)
         _raise(self.strict, other.strict)
-
-    def copy(self) -> Clock:
-        """A clock of its own with the same knowledge."""
-        return Clock(self.known.copy(), self.fenced.copy(), self.strict.copy())
+        _raise(self.whole, other.whole)
 
 
 def _raise(mine: dict[Line, int], theirs: dict[Line, int]) -> None:
@@ -67,17 +67,20 @@ def _raise(mine: dict[Line, int], theirs: dict[Line, int]) -> None:
             mine[line] = time
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Moment:
-    """When an access is over: a time of a line; no line while nothing tracks it yet (an MMA before its commit)."""
+    """When an access is over: a time of a line."""
 
-    line: Line | None
-    time: int = 0
+    line: Line
+    time: int
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One access of one warp or engine to an interval."""
+    """One access of one warp or engine to an interval.
+
+    `turn` counts the executions of the instruction by the warp; `when` is the number of events of the run before it.
+    """
 
     space: Space
     interval: Interval
@@ -86,7 +89,8 @@ class Access:
     moment: Moment
     point: int
     agent: Agent
-    order: int
+    turn: int
+    when: int
     is_atomic: bool = False
     what: str = ""
 
@@ -108,34 +112,54 @@ class Order:
         self.phases: dict[tuple[int, int], Clock] = {}
         self.bars: dict[tuple[int, int, int], Clock] = {}
         self.clusters: dict[int, Clock] = {}
-        self.groups: dict[Line, int] = {}
-        self.uncommitted: dict[tuple[int, int], list[Moment]] = {}
-        self.shadow: dict[Space, dict[int, list[Access]]] = {Space.SHARED: {}, Space.TENSOR: {}}
+        self.commits: dict[Line, list[int]] = {}
+        self.epochs: dict[Line, int] = {}
+        self.shadow: dict[tuple[Space, int], list[Access]] = {}
         self.conflicts: dict[tuple[Failure, int, int], Conflict] = {}
-        self.count = 0
+        self.turns: dict[tuple[int, int, int], int] = {}
+        self.lanes: dict[tuple[int, int], dict[frozenset[int], int]] = {}
+        self.when = 0
+        self._members: dict[Agent, dict[int, frozenset[int]]] = {}
 
     def clock(self, rank: int, warp: int) -> Clock:
         """The clock of a warp."""
         found = self.clocks.get((rank, warp))
         if found is None:
             line = ("warp", rank, warp)
-            found = self.clocks[rank, warp] = Clock({line: 1}, {}, {})
+            found = self.clocks[rank, warp] = Clock({line: 1}, {}, {}, {line: 1})
         return found
 
-    def _warps(self, agent: Agent) -> Iterable[int]:
-        return dict.fromkeys(thread // 32 for thread in agent.threads)
+    def _warps(self, agent: Agent) -> dict[int, frozenset[int]]:
+        """The warps of an agent, each with the lanes that belong to it."""
+        found = self._members.get(agent)
+        if found is None:
+            lanes: dict[int, list[int]] = {}
+            for thread in agent.threads:
+                lanes.setdefault(thread // 32, []).append(thread)
+            found = self._members[agent] = {warp: frozenset(members) for warp, members in lanes.items()}
+        return found
 
     def _tick(self, rank: int, warp: int, clock: Clock) -> None:
-        clock.known["warp", rank, warp] = clock.known.get(("warp", rank, warp), 0) + 1
+        line = ("warp", rank, warp)
+        clock.known[line] = clock.whole[line] = clock.known.get(line, 0) + 1
 
     # Synchronization
 
     def release(self, agent: Agent, target: Clock) -> None:
         """The warps of an agent make what they know known to a barrier."""
-        for warp in self._warps(agent):
+        for warp, lanes in self._warps(agent).items():
             clock = self.clock(agent.rank, warp)
+            line = ("warp", agent.rank, warp)
+            begun = [time for others, time in self.lanes.get((agent.rank, warp), {}).items() if not others <= lanes]
+            if begun:
+                clock.whole[line] = min(begun) - 1
             target.join(clock)
             self._tick(agent.rank, warp, clock)
+
+    def converge(self, agent: Agent) -> None:
+        """The lanes of an agent's warps have come together: each knows what the others did."""
+        for warp in self._warps(agent):
+            self.lanes.pop((agent.rank, warp), None)
 
     def acquire(self, agent: Agent, source: Clock) -> None:
         """The warps of an agent learn what a barrier knows."""
@@ -153,7 +177,7 @@ class Order:
             return
         source = self.phases.setdefault((address, phase), Clock())
         line = ("mbarrier", 0, address)
-        for known in (source.known, source.fenced, source.strict):
+        for known in (source.known, source.fenced, source.strict, source.whole):
             known[line] = max(known.get(line, 0), phase + 1)
         self.acquire(agent, source)
 
@@ -189,38 +213,55 @@ class Order:
         """The operations issued since the last commit are a group."""
         for warp in self._warps(agent):
             line = (kind, agent.rank, warp)
-            self.groups[line] = self.groups.get(line, 0) + 1
+            self.commits.setdefault(line, []).append(self._close(line))
+
+    def _close(self, line: Line) -> int:
+        """End the epoch in which operations are gathered; its number."""
+        epoch = self.epochs[line] = self.epochs.get(line, 0) + 1
+        return epoch
 
     def wait_group(self, agent: Agent, kind: str, pending: int) -> None:
         """All but the newest `pending` groups are done, for the warps that wait."""
         for warp in self._warps(agent):
             line = (kind, agent.rank, warp)
-            done = self.groups.get(line, 0) - pending
+            groups = self.commits.get(line, ())
+            if len(groups) <= pending:
+                continue
+            done = groups[len(groups) - pending - 1]
             clock = self.clock(agent.rank, warp)
             if done > clock.known.get(line, 0):
-                clock.known[line] = done
+                clock.known[line] = clock.whole[line] = done
                 if kind != CP_ASYNC:
                     clock.fenced[line] = clock.strict[line] = done
 
     def in_group(self, rank: int, warp: int, kind: str) -> Moment:
-        """When an operation that is issued now will be over: at the completion of the group that is being filled."""
+        """When an operation that is issued now will be over: when the group that is being filled is."""
         line = (kind, rank, warp)
-        return Moment(line, self.groups.get(line, 0) + 1)
+        return Moment(line, self.epochs.get(line, 0) + 1)
+
+    def copies_arrive(self, agent: Agent, address: int, phase: int) -> None:
+        """cp.async.mbarrier.arrive: the phase completes after the cp.async that the warps have issued so far."""
+        for warp in self._warps(agent):
+            line = (CP_ASYNC, agent.rank, warp)
+            clock = self.phases.setdefault((address, phase), Clock())
+            clock.known[line] = clock.whole[line] = self._close(line)
+        self.arrive(agent, address, phase)
 
     def on_mbarrier(self, address: int, phase: int) -> Moment:
         """When an operation that an mbarrier tracks will be over: at the completion of the phase."""
         return Moment(("mbarrier", 0, address), phase + 1)
 
     def until_commit(self, agent: Agent) -> Moment:
-        """When an MMA that is issued now will be over: nothing says so until its thread commits."""
-        moment = Moment(None)
-        self.uncommitted.setdefault((agent.rank, agent.threads[0]), []).append(moment)
-        return moment
+        """When an MMA that is issued now will be over: with whatever its thread's next commits complete."""
+        return self.in_group(agent.rank, agent.threads[0], TENSOR_CORE)
 
     def tensor_commit(self, agent: Agent, address: int, phase: int) -> None:
-        """tcgen05.commit: the MMAs of the thread before it complete with this phase, and what they were ordered after."""
-        for moment in self.uncommitted.pop((agent.rank, agent.threads[0]), ()):
-            moment.line, moment.time = ("mbarrier", 0, address), phase + 1
+        """tcgen05.commit: the phase completes after all MMAs of the thread so far, and what they were ordered after."""
+        line = (TENSOR_CORE, agent.rank, agent.threads[0])
+        clock = self.phases.setdefault((address, phase), Clock())
+        epoch = self._close(line)
+        for known in (clock.known, clock.fenced, clock.strict, clock.whole):
+            known[line] = max(known.get(line, 0), epoch)
         self.arrive(agent, address, phase)
 
     # Accesses
@@ -240,40 +281,55 @@ class Order:
         what: str = "",
     ) -> None:
         """An access by a warp, or by an engine on its behalf; `moment` None: it is over when the warp goes on."""
-        self.count += 1
         clock = self.clock(agent.rank, warp)
         line = ("warp", agent.rank, warp)
+        turn = self.turns[point, agent.rank, warp] = self.turns.get((point, agent.rank, warp), 0) + 1
+        if moment is None:
+            self._note_lanes(agent, warp, clock)
         over = moment or Moment(line, clock.known[line])
-        for interval in intervals:
-            made = Access(space, interval, is_write, proxy, over, point, agent, self.count, is_atomic, what)
-            self._check(made, clock, is_async=moment is not None)
+        for start, stop in intervals:
+            made = Access(space, (start, stop), is_write, proxy, over, point, agent, turn, self.when, is_atomic, what)
+            for page in range(start >> PAGE_SHIFT, (stop - 1 >> PAGE_SHIFT) + 1):
+                self._check(made, (space, page), clock)
 
-    def _check(self, made: Access, clock: Clock, *, is_async: bool) -> None:
+    def _note_lanes(self, agent: Agent, warp: int, clock: Clock) -> None:
+        """Remember which lanes have accessed memory since their warp last converged; other lanes begin a new time."""
+        lanes = self._warps(agent)[warp]
+        since = self.lanes.setdefault((agent.rank, warp), {})
+        if lanes not in since:
+            if since:
+                self._tick(agent.rank, warp, clock)
+            since[lanes] = clock.known["warp", agent.rank, warp]
+
+    def _check(self, made: Access, page: tuple[Space, int], clock: Clock) -> None:
+        """Compare an access with those before it on a page, and let it take the place of those that it covers."""
         start, stop = made.interval
-        cells = self.shadow[made.space].setdefault(_bank(made), [])
+        first = page[1] << PAGE_SHIFT
+        last = first + (1 << PAGE_SHIFT)
         kept: list[Access] = []
-        for other in cells:
-            if other.interval[0] >= stop or start >= other.interval[1]:
+        for other in self.shadow.get(page, ()):
+            other_start, other_stop = other.interval
+            if other_start >= stop or start >= other_stop:
                 kept.append(other)
                 continue
-            is_same = other.moment.line == made.moment.line and other.point == made.point
             if made.is_write or other.is_write:
                 failure = self._failure(other, made, clock)
                 if failure is not None:
                     self.conflicts.setdefault((failure, other.point, made.point), Conflict(failure, other, made))
-            covered = start <= other.interval[0] and other.interval[1] <= stop
-            if not (covered and (made.is_write or (is_same and not other.is_write))):
+            replaces = made.is_write or (not other.is_write and other.moment.line == made.moment.line)
+            if not (replaces and start <= max(other_start, first) and min(other_stop, last) <= stop):
                 kept.append(other)
         kept.append(made)
-        self.shadow[made.space][_bank(made)] = kept
-        del is_async
+        self.shadow[page] = kept
 
     def _failure(self, first: Access, second: Access, clock: Clock) -> Failure | None:
-        if first.is_atomic and second.is_atomic:
+        if (first.is_atomic and second.is_atomic) or _is_exempt(first, second):
             return None
         line = first.moment.line
-        if line is None or clock.known.get(line, 0) < first.moment.time:
+        if clock.known.get(line, 0) < first.moment.time:
             return Failure.UNORDERED
+        if clock.whole.get(line, 0) < first.moment.time:
+            return Failure.LANES
         crosses = first.is_write and first.proxy is Proxy.GENERIC and second.proxy is Proxy.ASYNC
         if crosses and not second.is_write:
             if clock.fenced.get(line, 0) < first.moment.time:
@@ -283,17 +339,27 @@ class Order:
         return None
 
 
+def _is_exempt(first: Access, second: Access) -> bool:
+    """Whether a conflict is none: warps that run one instruction for the same time, and so write the same value where
+    they write to the same place; tensor-core operations of one thread, which are pipelined.
+
+    Source: PTX ISA, *Pipelined tcgen05 Instructions*; that replicated writes agree is observed in Triton's output.
+    """
+    if first.point == second.point and first.turn == second.turn:
+        return True
+    is_in_tensor_memory = first.space is second.space is Space.TENSOR
+    return is_in_tensor_memory and first.moment.line == second.moment.line and first.moment.line[0] == TENSOR_CORE
+
+
+TENSOR_CORE = "tcgen05.commit"
 CP_ASYNC = "cp.async"
 BULK = "bulk"
 WGMMA = "wgmma"
 TENSOR_LOAD = "tcgen05.ld"
 TENSOR_STORE = "tcgen05.st"
 
-BANK_SHIFT = 12
-
-
-def _bank(access: Access) -> int:
-    return access.interval[0] >> RANK_SHIFT if access.space is Space.SHARED else access.agent.rank
+PAGE_SHIFT = 9
+"""The shadow memory is kept by pages of so many address bits, so that an access meets only what lies near it."""
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:

@@ -25,7 +25,9 @@ class Kind(StrEnum):
     WARP_SYNC = "bar.warp.sync"
     EXIT = "exit"
     TRAP = "trap"
-    OTHER = "other"
+    FENCE = "fence.proxy.async"
+    COMMIT = "commit_group"
+    WAIT_GROUP = "wait_group"
 
 
 class Agent(NamedTuple):

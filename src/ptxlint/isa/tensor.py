@@ -137,7 +137,13 @@ _TCGEN05_ROWS: tuple[Row, ...] = (
         accesses=(Access("destination", Mode.WRITE, bytes=4),),
         is_collective=True,
     ),
-    _tcgen05("tcgen05.dealloc", "taddr columns", _ALLOC, is_collective=True),
+    _tcgen05(
+        "tcgen05.dealloc",
+        "taddr columns",
+        _ALLOC,
+        accesses=(Access("taddr", Mode.WRITE, Proxy.TENSOR_MEMORY, space="tensor", size="columns"),),
+        is_collective=True,
+    ),
     _tcgen05("tcgen05.relinquish_alloc_permit", "", _ALLOC, is_collective=True),
     _tcgen05(
         "tcgen05.mma",
