@@ -59,8 +59,8 @@ cp.async.bulk.wait_group 0;
                 message = f"this release comes while the bulk store from {source} is pending; nothing waits for it"
             else:
                 message = (
-                    f"`{facts.text(place)}` says only that {source} has been read; the release after it may come before "
-                    "the store has written"
+                    f"`{facts.text(place)}` says only that {source} has been read; the release after it may come "
+                    "before the store has written"
                 )
             is_sure = place != hazard.at and is_flag
             yield Finding(

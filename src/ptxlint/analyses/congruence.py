@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from ptxlint.analyses.value import Apply, Constant, Leaf, LeafKind, Sum, Value
+from ptxlint.analyses.value import Apply, Constant, Leaf, LeafKind, Sum, Value, leaves
 from ptxlint.analyses.values import Values
 from ptxlint.ir import Variable
 
@@ -63,28 +63,27 @@ class Congruences:
         self._pointer_alignment = pointer_alignment
         self._merges: dict[Leaf, Congruence | None] = {}
         self._settled: set[Leaf] = set()
+        self._final: dict[Value, Congruence] = {}
+        self._sweep: dict[Value, Congruence | None] = {}
 
     def of(self, value: Value) -> Congruence:
         """What is known of a value."""
-        merges = self._merges_below(value)
-        if not merges <= self._settled:
-            self._settle(merges - self._settled)
-        return self._of(value) or NOTHING
+        if value not in self._final:
+            merges = self._merges_below(value)
+            if not merges <= self._settled:
+                self._settle(merges - self._settled)
+            self._final[value] = self._of(value) or NOTHING
+        return self._final[value]
 
     def _merges_below(self, value: Value) -> set[Leaf]:
         """The merges that a value is made of, also by way of what they bring."""
         found: set[Leaf] = set()
         stack = [value]
         while stack:
-            match stack.pop():
-                case Leaf(LeafKind.MERGE) as leaf:
-                    if leaf not in found:
-                        found.add(leaf)
-                        stack.extend(brought for _, brought in self._values.incoming(leaf))
-                case Sum(_, terms):
-                    stack.extend(term for term, _ in terms)
-                case Apply(_, _, arguments):
-                    stack.extend(arguments)
+            for leaf in leaves(stack.pop()):
+                if leaf.kind is LeafKind.MERGE and leaf not in found:
+                    found.add(leaf)
+                    stack.extend(brought for _, brought in self._values.incoming(leaf))
         return found
 
     def _settle(self, merges: set[Leaf]) -> None:
@@ -93,6 +92,7 @@ class Congruences:
         changes = True
         while changes:
             changes = False
+            self._sweep.clear()
             for merge in ordered:
                 brought = [found for _, v in self._values.incoming(merge) if (found := self._of(v)) is not None]
                 joined = self._merges.get(merge)
@@ -101,10 +101,18 @@ class Congruences:
                 if joined != self._merges.get(merge):
                     self._merges[merge] = joined
                     changes = True
+        self._sweep.clear()
         self._settled |= merges
 
     def _of(self, value: Value) -> Congruence | None:
         """The congruence under what is known of merges so far; None when a merge in it is not reached yet."""
+        if value in self._final:
+            return self._final[value]
+        if value not in self._sweep:
+            self._sweep[value] = self._computed(value)
+        return self._sweep[value]
+
+    def _computed(self, value: Value) -> Congruence | None:
         match value:
             case Constant(number):
                 return Congruence(0, number)
