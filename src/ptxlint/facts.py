@@ -17,6 +17,9 @@ from ptxlint.analyses.value import Constant
 from ptxlint.analyses.values import Values, location
 from ptxlint.cfg import Cfg
 from ptxlint.dataflow import Analysis, Solution, solve
+from ptxlint.execution.clash import Clash
+from ptxlint.execution.clash import clashes as clashes_of
+from ptxlint.execution.conflict_kinds import Mistake
 from ptxlint.execution.engine import Execution, execute
 from ptxlint.execution.story import Story, tell
 from ptxlint.execution.trace import Fault
@@ -25,7 +28,7 @@ from ptxlint.isa.row import Flow, Tracking
 from ptxlint.launch import Launch
 from ptxlint.source import Span
 
-__all__ = ["Cause", "Consequence", "Facts", "Fault", "Hazard", "Story"]
+__all__ = ["Cause", "Clash", "Consequence", "Facts", "Fault", "Hazard", "Mistake", "Story"]
 
 State = TypeVar("State")
 
@@ -75,6 +78,14 @@ class Facts:
     def stories(self, *faults: Fault) -> Iterator[Story]:
         """What the run showed of these faults, one story for each place."""
         return (story for story in self._stories if story.fault in faults)
+
+    @cached_property
+    def _clashes(self) -> Sequence[Clash]:
+        return clashes_of(self.execution, is_guessed=self.threads.is_guessed)
+
+    def clashes(self, *mistakes: Mistake) -> Iterator[Clash]:
+        """What the run showed of accesses that lack order, one clash for each mistake."""
+        return (clash for clash in self._clashes if clash.mistake in mistakes)
 
     def misalignment(self, index: int, role: str, alignment: int, trusted_pointers: bool = False) -> int | None:
         """By how many bytes an operand certainly misses a multiple of `alignment`; None when it may be one.

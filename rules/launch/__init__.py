@@ -1,0 +1,1 @@
+"""Rules of family 8xx: register reallocation and dependent launch."""

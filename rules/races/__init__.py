@@ -1,0 +1,1 @@
+"""Rules of family 9xx: accesses that nothing orders."""

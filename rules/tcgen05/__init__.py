@@ -1,0 +1,1 @@
+"""Rules of family 6xx: tcgen05 and tensor memory."""

@@ -1,0 +1,1 @@
+"""Rules of family 5xx: wgmma, its groups and its registers."""

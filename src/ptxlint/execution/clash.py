@@ -1,0 +1,206 @@
+"""Conflicts that one mistake causes, told for people: who touches which bytes, what stands between, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ptxlint.execution.conflict_kinds import MBARRIER, RELEASES, Mistake, Place, connected, mistake, path, place
+from ptxlint.execution.engine import Execution
+from ptxlint.execution.order import BULK, CP_ASYNC, TENSOR_CORE, Access, Conflict, Failure, Interval, Space, merged
+from ptxlint.execution.story import Names, counted, in_words
+from ptxlint.execution.strand import WARP
+from ptxlint.execution.trace import Event, Kind
+from ptxlint.ir import Instruction
+from ptxlint.rule import Finding, Related, Severity, Step
+
+COLUMN_BITS = 16
+
+_COMPLETIONS = {
+    MBARRIER: "wait at the mbarrier of the copy before",
+    TENSOR_CORE: "commit to an mbarrier after the operation, and wait there before",
+    CP_ASYNC: "let the copying threads wait for the group and then meet the others at a barrier",
+    BULK: "let the copying thread wait for the group and then meet the others at a barrier",
+}
+"""What orders others after an asynchronous access, by its time line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Conflicts that one mistake causes. `path` is the synchronization from the first access to the second."""
+
+    mistake: Mistake
+    conflicts: tuple[Conflict, ...]
+    execution: Execution
+    names: Names
+    path: tuple[Event, ...]
+    is_guessed: bool
+
+    @property
+    def first(self) -> Access:
+        """The access that came first in the run."""
+        return self.conflicts[0].first
+
+    @property
+    def second(self) -> Access:
+        """The access that came too early for it."""
+        return self.conflicts[0].second
+
+    @property
+    def early(self) -> str:
+        """What the second access does, for the subject of a sentence: `thread 0 reads 512 bytes of tile`."""
+        return f"{self.second.agent} {self.verb} {self.memory} (`{self.text(self.second)}`)"
+
+    @property
+    def unfinished(self) -> str:
+        """The first access: `the write by warps 0-3 (`st.shared`)`."""
+        return f"the {'write' if self.first.is_write else 'read'} by {self.first.agent} (`{self.text(self.first)}`)"
+
+    @property
+    def memory(self) -> str:
+        """The bytes or columns that both touch: `512 bytes of tile+128`, `columns 0-15 of tensor memory`."""
+        return self._memory(merged(_common(conflict) for conflict in self.conflicts))
+
+    def text(self, access: Access) -> str:
+        """The opcode of an access with its modifiers in short: `st.shared`, `cp.async.bulk`."""
+        return _name(self.execution.body[access.point])
+
+    @property
+    def release(self) -> Event | None:
+        """The synchronization after the first access by which others learn of it."""
+        return next((event for event in self.path if event.kind in RELEASES), None)
+
+    @property
+    def verb(self) -> str:
+        """What the second access does: `writes`."""
+        return "writes" if self.second.is_write else "reads"
+
+    @property
+    def late_wait(self) -> int | None:
+        """The wait that covers the group of the first access and comes right after the release, if there is one."""
+        release = self.release
+        if release is None:
+            return None
+        commits = 0
+        for event in self.execution.conflict_events[self.first.when :]:
+            if not _is_by_warp(event, self.first):
+                continue
+            commits += event.kind is Kind.COMMIT
+            if event.kind in RELEASES and event.order > release.order and event.kind is release.kind:
+                return None
+            if event.kind is Kind.WAIT_GROUP and event.order > release.order and commits > event.amount:
+                return event.point
+        return None
+
+    @property
+    def remedy(self) -> str:
+        """How the two come to be ordered, by what completes the first."""
+        line = self.first.moment.line[0]
+        if line in _COMPLETIONS:
+            return _COMPLETIONS[line]
+        if self.path:
+            return "let the first access be over before that release"
+        return f"let {self.first.agent} arrive at a barrier after it, and {self.second.agent} wait there before"
+
+    @property
+    def way(self) -> str:
+        """How the second access comes to follow the first: the release in words."""
+        release = self.release
+        if release is None:
+            return ""
+        return f"{release.agent} {in_words(release, self.execution.body, self.names)}"
+
+    def finding(self, message: str, fix: str, at: int | None = None) -> Finding:
+        """The finding that says so, at a point of the body or else at the second access.
+
+        Unordered accesses are a warning where the launch shape is guessed.
+        """
+        body = self.execution.body
+        span = body[self.second.point if at is None else at].span
+        return Finding(
+            span,
+            message,
+            fix,
+            tuple(dict.fromkeys(related for related in self._related() if related.span != span)),
+            tuple(self._witness()),
+            self.execution.assumptions,
+            Severity.WARNING if self.is_guessed and self.conflicts[0].failure is Failure.UNORDERED else None,
+        )
+
+    def _related(self) -> Iterator[Related]:
+        body = self.execution.body
+        for accesses in _by_place(body, (conflict.first for conflict in self.conflicts)):
+            yield Related(body[accesses[0].point].span, f"first {_done(accesses)}, by {accesses[0].agent}")
+        release = self.release
+        if release is not None:
+            yield Related(body[release.point].span, f"then {self.way}")
+        for accesses in _by_place(body, (conflict.second for conflict in self.conflicts)):
+            yield Related(body[accesses[0].point].span, f"then {_done(accesses)}, by {accesses[0].agent}")
+
+    def _witness(self) -> Iterator[Step]:
+        body = self.execution.body
+        yield self._step(self.first)
+        for event in self.path:
+            if event.point >= 0:
+                yield Step(str(event.agent or "hardware"), body[event.point].span, in_words(event, body, self.names))
+        yield self._step(self.second)
+
+    def _step(self, access: Access) -> Step:
+        instruction = self.execution.body[access.point]
+        verb = "writes" if access.is_write else "reads"
+        return Step(
+            str(access.agent), instruction.span, f"{_name(instruction)} {verb} {self._memory([access.interval])}"
+        )
+
+    def _memory(self, intervals: Sequence[Interval]) -> str:
+        if self.first.space is Space.TENSOR:
+            columns = sorted({c & (1 << COLUMN_BITS) - 1 for start, stop in intervals for c in (start, stop - 1)})
+            named = f"{columns[0]}-{columns[-1]}" if len(columns) > 1 else f"{columns[0]}"
+            return f"{'columns' if len(columns) > 1 else 'column'} {named} of tensor memory"
+        total = sum(stop - start for start, stop in intervals)
+        return f"{counted(total, 'byte')} of {self.names.memory(intervals[0][0])}"
+
+
+def clashes(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
+    """The conflicts of a kernel by mistake; is_guessed: nobody states the launch."""
+    names = Names.of(execution)
+    found = []
+    for conflicts in connected(execution.body, execution.conflicts):
+        way = path(conflicts[0], execution.conflict_events)
+        found.append(Clash(mistake(conflicts, way, execution), conflicts, execution, names, way, is_guessed))
+    return tuple(found)
+
+
+def _is_by_warp(event: Event, access: Access) -> bool:
+    """Whether the warp that made an access took part in an event."""
+    who = event.agent
+    warp = access.moment.line[2]
+    return who is not None and who.rank == access.agent.rank and any(t // WARP == warp for t in who.threads)
+
+
+def _common(conflict: Conflict) -> Interval:
+    (start, stop), (other_start, other_stop) = conflict.first.interval, conflict.second.interval
+    return max(start, other_start), min(stop, other_stop)
+
+
+def _by_place(body: Sequence[Instruction], accesses: Iterable[Access]) -> list[list[Access]]:
+    places: dict[Place, list[Access]] = {}
+    for access in accesses:
+        places.setdefault(place(body, access), []).append(access)
+    return list(places.values())
+
+
+def _done(accesses: Sequence[Access]) -> str:
+    copies = len({access.point for access in accesses})
+    verb = "written" if accesses[0].is_write else "read"
+    return f"{verb} here{f' ({copies} copies of the line)' if copies > 1 else ''}"
+
+
+def _name(instruction: Instruction) -> str:
+    """`st.shared`, `cp.async.bulk`, `tcgen05.mma`: without types, sizes and mechanisms."""
+    kept = []
+    for modifier in instruction.modifiers:
+        if "::" in modifier or modifier in ("sync", "global", "cta_group"):
+            break
+        kept.append(modifier)
+    return ".".join((instruction.opcode, *kept[:3]))

@@ -1,0 +1,247 @@
+"""Which mistake a conflict shows. Conflicts that share a place of the source come from one mistake.
+
+What stands between the two accesses decides: the synchronization that leads from the first to the second, the commit of
+the operation that makes the first, and the proxy fences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import TypeAlias
+
+from ptxlint import isa
+from ptxlint.cfg import Cfg
+from ptxlint.execution.engine import Execution
+from ptxlint.execution.order import (
+    BULK,
+    CP_ASYNC,
+    TENSOR_CORE,
+    TENSOR_LOAD,
+    TENSOR_STORE,
+    WGMMA,
+    Access,
+    Conflict,
+    Failure,
+    Space,
+)
+from ptxlint.execution.strand import WARP
+from ptxlint.execution.trace import Agent, Event, Kind
+from ptxlint.ir import Instruction
+from ptxlint.isa import Proxy
+from ptxlint.source import Loc, Span
+
+
+class Mistake(StrEnum):
+    """What is wrong between two accesses; each belongs to one rule."""
+
+    UNFENCED = "generic writes read by the async proxy without a fence"
+    FENCED_ELSEWHERE = "the proxy fence is for another state space"
+    FENCED_LATE = "the proxy fence comes after the barrier"
+    WGMMA_UNCOMMITTED = "a wgmma in no group"
+    WGMMA_RELEASED = "operands of a wgmma handed back before the wait"
+    WGMMA_WAIT_LATE = "the wait for a wgmma comes after the barrier"
+    MMA_UNCOMMITTED = "a tcgen05.mma that no commit announces to those who use its result"
+    COPY_UNCOMMITTED = "a tcgen05.cp that no commit announces to those who use its result"
+    LOAD_RELEASED = "tensor memory handed back before wait::ld"
+    STORE_RELEASED = "tensor memory handed over before wait::st"
+    ADDRESS_UNPUBLISHED = "the address of tensor memory read before it is there"
+    FREED_EARLY = "tensor memory freed while it is in use"
+    GROUP = "a copy whose group is not waited for"
+    OVERLAP = "copies with different places that run into each other"
+    SHARED_RACE = "unordered accesses to shared memory"
+    TENSOR_RACE = "unordered accesses to tensor memory"
+
+
+Place: TypeAlias = Loc | Span
+"""What unrolled and inlined copies of one piece of source have in common."""
+
+MBARRIER = "mbarrier"
+"""The kind of the time lines of mbarriers."""
+
+RELEASES = frozenset({Kind.ARRIVE, Kind.BAR_ARRIVE, Kind.SYNC, Kind.CLUSTER_ARRIVE})
+
+_FENCES = frozenset({Failure.UNFENCED, Failure.FENCED_LATE})
+
+Warps: TypeAlias = frozenset[tuple[int, int]]
+"""Ranks of CTAs with numbers of warps."""
+
+
+def place(body: Sequence[Instruction], access: Access) -> Place:
+    """Where in the user's source an access stands; in the PTX, where that has no source lines."""
+    return body[access.point].loc or body[access.point].span
+
+
+def connected(body: Sequence[Instruction], conflicts: Iterable[Conflict]) -> list[tuple[Conflict, ...]]:
+    """Conflicts of one kind that share a place, directly or through others; the first of each came first in the run."""
+    groups: list[tuple[set[object], list[Conflict]]] = []
+    for conflict in conflicts:
+        kind = (conflict.failure in _FENCES, conflict.first.moment.line[0])
+        marks: set[object] = {
+            (*kind, "first", place(body, conflict.first)),
+            (*kind, "second", place(body, conflict.second)),
+        }
+        members: list[Conflict] = []
+        apart = []
+        for group in groups:
+            if group[0] & marks:
+                marks |= group[0]
+                members += group[1]
+            else:
+                apart.append(group)
+        groups = [*apart, (marks, [*members, conflict])]
+    return [tuple(members) for _, members in groups]
+
+
+def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Execution) -> Mistake:
+    """The mistake that connected conflicts come from; `path` is that of the first of them."""
+    first, second = conflicts[0].first, conflicts[0].second
+    if conflicts[0].failure in _FENCES:
+        if all(conflict.failure is Failure.FENCED_LATE for conflict in conflicts):
+            return Mistake.FENCED_LATE
+        elsewhere = any(_fences_elsewhere(execution.cfg, c.first.point, c.second.point) for c in conflicts)
+        return Mistake.FENCED_ELSEWHERE if elsewhere else Mistake.UNFENCED
+    for access in (first, second):
+        if isa.row(execution.body[access.point]) in _ALLOCATION:
+            return _ALLOCATION[isa.row(execution.body[access.point])]
+    return _unordered(first, second, path, execution)
+
+
+def _unordered(first: Access, second: Access, path: Sequence[Event], execution: Execution) -> Mistake:
+    line = first.moment.line[0]
+    if line == WGMMA:
+        return _wgmma(first, second, path, execution.conflict_events)
+    if line == TENSOR_CORE:
+        return _tensor_core(first, path, execution)
+    if line in _OWN_WAITS:
+        return _OWN_WAITS[line]
+    is_both_copied = line == second.moment.line[0] == MBARRIER and first.is_write and second.is_write
+    if is_both_copied and first.interval[0] != second.interval[0]:
+        return Mistake.OVERLAP
+    return Mistake.TENSOR_RACE if first.space is Space.TENSOR else Mistake.SHARED_RACE
+
+
+_OWN_WAITS = {
+    CP_ASYNC: Mistake.GROUP,
+    BULK: Mistake.GROUP,
+    TENSOR_LOAD: Mistake.LOAD_RELEASED,
+    TENSOR_STORE: Mistake.STORE_RELEASED,
+}
+"""The mistake by the time line of the first access, where only the thread that made it can wait for it."""
+
+_ALLOCATION = {
+    next(row for row in isa.ROWS if row.name == "tcgen05.alloc"): Mistake.ADDRESS_UNPUBLISHED,
+    next(row for row in isa.ROWS if row.name == "tcgen05.dealloc"): Mistake.FREED_EARLY,
+}
+
+
+def _wgmma(first: Access, second: Access, path: Sequence[Event], events: Sequence[Event]) -> Mistake:
+    """Operands are still being read: by which way did the others, or the warp itself, come to touch them?"""
+    own = _warps(first.agent)
+    if not any(e.kind is Kind.COMMIT and _is_by(e, own) for e in events[first.when :]):
+        return Mistake.WGMMA_UNCOMMITTED
+    between = path or [e for e in events[first.when : second.when] if e.kind in RELEASES and _is_by(e, own)]
+    release = next((event for event in between if event.kind in RELEASES), None)
+    return Mistake.WGMMA_RELEASED if release is None or release.kind is Kind.ARRIVE else Mistake.WGMMA_WAIT_LATE
+
+
+def _tensor_core(first: Access, path: Sequence[Event], execution: Execution) -> Mistake:
+    instruction = execution.body[first.point]
+    own = first.agent.threads[0]
+    commits = [
+        event
+        for event in execution.conflict_events[first.when :]
+        if event.kind is Kind.COPY and event.agent is not None and event.amount == 0
+        if event.agent.rank == first.agent.rank and own in event.agent.threads
+    ]
+    if path and commits and first.space is Space.SHARED:
+        return Mistake.SHARED_RACE
+    if path and commits:
+        return Mistake.TENSOR_RACE
+    return Mistake.COPY_UNCOMMITTED if instruction.modifiers[:1] == ("cp",) else Mistake.MMA_UNCOMMITTED
+
+
+def _fences_elsewhere(cfg: Cfg, first: int, second: int) -> bool:
+    """Whether an async proxy fence that does not cover shared memory stands on a way from the first to the second."""
+    for point, instruction in enumerate(cfg.body):
+        coverage = isa.covers(instruction)
+        if coverage is None or coverage.after is not Proxy.ASYNC or "shared::cta" in coverage.spaces:
+            continue
+        if reaches(cfg, first, point) and reaches(cfg, point, second):
+            return True
+    return False
+
+
+def reaches(cfg: Cfg, start: int, goal: int) -> bool:
+    """Whether control can come from behind one instruction to another."""
+    block, target = cfg.block_of[start], cfg.block_of[goal]
+    if block == target and start < goal:
+        return True
+    seen: set[int] = set()
+    waiting = [block]
+    while waiting:
+        for edge in cfg.blocks[waiting.pop()].successors:
+            if edge.target == target:
+                return True
+            if edge.target not in seen:
+                seen.add(edge.target)
+                waiting.append(edge.target)
+    return False
+
+
+def path(conflict: Conflict, events: Sequence[Event]) -> tuple[Event, ...]:
+    """The synchronization that leads from the first access to the second, in order; empty where there is none.
+
+    Accesses of one warp are ordered without any. What the path orders is the issue of the first access, not its end.
+    """
+    first, second = conflict.first, conflict.second
+    goal = _warps(second.agent)
+    known: dict[object, tuple[Event, ...]] = dict.fromkeys(_warps(first.agent), ())
+    leaving: dict[tuple[int, int], object] = {}
+    for event in events[first.when : second.when]:
+        if event.agent is None:
+            continue
+        warps = _warps(event.agent)
+        _leave(known, leaving, warps)
+        target = _target(event)
+        if target is None:
+            continue
+        told = next((known[warp] for warp in warps if warp in known), None)
+        if (event.kind in RELEASES or event.kind is Kind.COPY) and told is not None:
+            known.setdefault(target, (*told, event))
+        if event.kind is Kind.SYNC:
+            leaving.update(dict.fromkeys(warps, target))
+        elif event.kind in (Kind.WAIT, Kind.CLUSTER_WAIT) and target in known:
+            for warp in warps:
+                known.setdefault(warp, (*known[target], event))
+    _leave(known, leaving, goal)
+    return next((known[warp] for warp in goal if warp in known), ())
+
+
+def _leave(known: dict[object, tuple[Event, ...]], leaving: dict[tuple[int, int], object], warps: Warps) -> None:
+    """Warps that do something after a CTA barrier have learned what it knows."""
+    for warp in warps:
+        target = leaving.pop(warp, None)
+        if target in known:
+            known.setdefault(warp, known[target])
+
+
+def _target(event: Event) -> object | None:
+    """What an event synchronizes on: a barrier and the phase, or use, of it."""
+    match event.kind:
+        case Kind.ARRIVE | Kind.WAIT | Kind.COPY:
+            return ("mbarrier", event.object, event.phase)
+        case Kind.SYNC | Kind.BAR_ARRIVE:
+            assert event.agent is not None
+            return ("barrier", event.agent.rank, event.object, event.phase)
+        case Kind.CLUSTER_ARRIVE | Kind.CLUSTER_WAIT:
+            return ("cluster", event.phase)
+    return None
+
+
+def _warps(agent: Agent) -> Warps:
+    return frozenset((agent.rank, thread // WARP) for thread in agent.threads)
+
+
+def _is_by(event: Event, warps: Warps) -> bool:
+    return event.agent is not None and not warps.isdisjoint(_warps(event.agent))
