@@ -1,6 +1,5 @@
 """CUTLASS kernels: GEMMs put together by its collective builders, and the programs its package ships as examples."""
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import distribution
@@ -240,16 +239,12 @@ def examples(root: Path, flags: Flags) -> Iterator[Recipe]:
 
 
 def recipes(root: Path, flags: Flags) -> Iterator[Recipe]:
-    """Every module, the generations by turns: a build that is cut short has some of each."""
-    kinds = (
-        [gemm.recipe("sm_90a", "Sm90", flags) for gemm in HOPPER],
-        [gemm.recipe("sm_100a", "Sm100", flags) for gemm in BLACKWELL],
-        [gemm.recipe("sm_80", "Sm80", flags) for gemm in AMPERE],
-        [gemm.recipe("sm_75", "Sm75", flags) for gemm in TURING],
-        list(examples(root, flags)),
-    )
-    for turn in itertools.zip_longest(*kinds):
-        yield from (recipe for recipe in turn if recipe is not None)
+    """Every module of the project."""
+    yield from (gemm.recipe("sm_90a", "Sm90", flags) for gemm in HOPPER)
+    yield from (gemm.recipe("sm_100a", "Sm100", flags) for gemm in BLACKWELL)
+    yield from (gemm.recipe("sm_80", "Sm80", flags) for gemm in AMPERE)
+    yield from (gemm.recipe("sm_75", "Sm75", flags) for gemm in TURING)
+    yield from examples(root, flags)
 
 
 def main() -> int:

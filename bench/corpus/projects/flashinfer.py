@@ -55,13 +55,17 @@ LIBRARY = {
 }  # fmt: skip
 """Sources of the library proper that compile alone, by the architecture to compile them for."""
 
-MOST_OF_A_FOLDER = 4
+USUAL_SHARE = 4
 """How many of the near-identical kernels of one folder are taken, spread over the list."""
+
+LARGER_SHARE = {"cake_tinygemm2_wgmma": 16}
+"""The same for the folder that has most of the wgmma kernels."""
 
 NOT_ALONE = (
     "nv_internal", "xqa", "cutlass_backend", "trtllm_backend", "dcp_spec", "context_hd256_support",
     "cake_bgmv_moe/", "cake_trtllm_moe_allreduce_union", "sm_107", "decode_quant_",
-    "cake_fmha_context_nvfp4", "cake_fmha_decode_nvfp4",
+    "cake_fmha_context_nvfp4", "cake_fmha_decode_nvfp4", "noAuxTcKernels", "cake_hopper_msa", "gdn/cake/cuda",
+    "kda/bf16",
 )  # fmt: skip
 """Parts of paths whose kernels need macros or libraries that the package leaves to its build, or a newer PTX."""
 
@@ -203,7 +207,7 @@ def architecture(path: str, text: str) -> str:
     named = re.search(r"sm_?(90|100|103|120)", path)
     if named:
         return f"sm_{named[1]}a"
-    if re.search(r"tcgen05|e2m1|f32x2|Max3 requires|redux\.\S*f32|\.v8\.b32", text):
+    if re.search(r"tcgen05|e2m1|f32x2|Max3 requires|redux\.\S*f32|\.v8\.b32|\.f32\.bf16", text):
         return "sm_100a"
     if "kind::mxf" in text:
         return "sm_120a"
@@ -211,34 +215,30 @@ def architecture(path: str, text: str) -> str:
 
 
 def standalone(root: Path, flags: tuple[str, ...]) -> Iterator[Recipe]:
-    """Some kernels of each folder of standalone kernels: the first of every folder, then the second, and so on."""
+    """Some kernels of each folder of standalone kernels."""
     csrc = root / "flashinfer/data/csrc"
     folders = defaultdict(list)
     for path in sorted(csrc.glob("*/**/*.cu")):
         if "binding" not in path.name and not any(part in str(path) for part in NOT_ALONE):
             text = path.read_text(encoding="utf-8", errors="replace")
             if "__global__" in text:
-                folders[path.parent].append((path, text))
-    for turn in range(MOST_OF_A_FOLDER):
-        for folder, kernels in folders.items():
-            if turn < len(kernels):
-                path, text = kernels[turn * max(1, len(kernels) // MOST_OF_A_FOLDER)]
-                arch = architecture(str(path.relative_to(csrc)), text)
-                name = "_".join(path.relative_to(csrc).with_suffix("").parts)
-                yield cuda_recipe(name, arch, path, (*flags, f"-I{folder}"))
+                folders[path.parent].append((path, architecture(str(path.relative_to(csrc)), text)))
+    for folder, kernels in folders.items():
+        share = LARGER_SHARE.get(folder.name, USUAL_SHARE)
+        for path, arch in kernels[:: max(1, len(kernels) // share)][:share]:
+            name = "_".join(path.relative_to(csrc).with_suffix("").parts)
+            yield cuda_recipe(name, arch, path, (*flags, f"-I{folder}"))
 
 
 def recipes(root: Path) -> Iterator[Recipe]:
-    """Every module of the project; the kernels for Hopper, which are few, come first."""
+    """Every module of the project."""
     flags = (*SWITCHES, *(f"-I{root / folder}" for folder in HEADERS))
-    shipped = sorted(standalone(root, flags), key=lambda recipe: recipe.arch != "sm_90a")
-    yield from shipped[:150]
     for kernel in attention():
         yield kernel.recipe(root, flags)
     for arch, names in LIBRARY.items():
         for name in names:
             yield cuda_recipe(f"library_{name}", arch, root / f"flashinfer/data/csrc/{name}.cu", flags)
-    yield from shipped[150:]
+    yield from standalone(root, flags)
 
 
 def main() -> int:
