@@ -56,6 +56,12 @@ def is_access(instruction: Instruction) -> bool:
     return row.is_collective or _moves_time(row, instruction) or any(True for _ in _touched(instruction))
 
 
+def is_asynchronous(instruction: Instruction) -> bool:
+    """Whether an instruction starts something that goes on by itself and touches shared or tensor memory."""
+    row = isa.row(instruction)
+    return row is not None and row.opens is not None and any(True for _ in _touched(instruction))
+
+
 def _moves_time(row: Row, instruction: Instruction) -> bool:
     coverage = isa.covers(instruction)
     return row.commits in KINDS or row.waits in KINDS or (coverage is not None and _fences_shared(instruction))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ptxlint import isa
 from ptxlint.cfg import Cfg
 from ptxlint.execution.barriers import Mbarrier, NamedBarrier
+from ptxlint.execution.layout import RANK_SHIFT
 from ptxlint.execution.machine import Machine, Repair
 from ptxlint.execution.strand import WARP, Strand
 from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
@@ -67,9 +68,12 @@ def diagnose(machine: Machine, cfg: Cfg, mends: Try, rerun: Rerun) -> list[Incid
     """
     direct = [incident for incident in machine.incidents if incident.fault in DIRECT]
     if direct:
-        return direct
+        ahead = {incident.object for incident in direct if incident.fault is Fault.RUN_AHEAD}
+        return [i for i in direct if i.fault is not Fault.BARRIER_COUNT or i.object not in ahead]
     diagnosis = _Diagnosis(machine, cfg, mends, rerun)
     found = diagnosis.find()
+    if found.fault in (Fault.CYCLE, Fault.STUCK) and diagnosis.trip_counts_differ():
+        found = found._replace(details={**found.details, "trips": 1})
     if found.fault in (Fault.CYCLE, Fault.STUCK) and diagnosis.depends_on_inputs():
         return None
     return [found]
@@ -90,18 +94,32 @@ class _Diagnosis:
             self._bytes,
             self._expect_only,
             self._missing_arrivals,
+            self._nobody_arrives,
             self._repeated_parity,
             self._extra_arrivals,
             self._role_barrier,
             self._initial_parity,
             self._any_parity,
-            self._nobody_arrives,
             self._stale_address,
         ):
             found = search()
             if found is not None:
                 return found
         return self._symptom()
+
+    def trip_counts_differ(self) -> bool:
+        """Whether everyone who ever served the barriers that agents are stuck at has come to its regular end."""
+        waits = list(self._waits())
+        served = [
+            arrival.agent
+            for _, _, barrier in waits
+            for arrivals, expects, copies in barrier.history
+            for arrival in (*arrivals, *expects, *copies)
+        ]
+        alive = {(s.cta.rank, thread) for s in self.machine.blocked for thread in s.threads}
+        agents = [agent for agent in served if isinstance(agent, Agent)]
+        ended = all((agent.rank, agent.threads[0]) not in alive for agent in agents)
+        return bool(waits) and bool(agents) and ended and all(barrier.history for _, _, barrier in waits)
 
     def depends_on_inputs(self) -> bool:
         """Whether places that may arrive stay unreached even when no wait holds anybody up."""
@@ -127,6 +145,8 @@ class _Diagnosis:
         for strand, point, barrier in self._waits():
             if barrier.pending <= 0 and barrier.tx != 0 and not barrier.unsized and barrier.expects:
                 expected = sum(e.count for e in barrier.expects)
+                if barrier.tx > 0 and any(sum(e.count for e in h[1]) == expected for h in barrier.history):
+                    continue
                 copied = expected - barrier.tx
                 blamed = barrier.expects[-1].point
                 others = [(copy.point, "copied here") for copy in barrier.copies[:2]]
@@ -298,7 +318,8 @@ class _Diagnosis:
                 continue
             group = next((g for g in self.groups if point in g.points), None)
             points = group.points if group else frozenset({point})
-            family = group.barriers if group else frozenset({barrier.address})
+            rank = barrier.address >> RANK_SHIFT
+            family = [a for a in (group.barriers if group else ()) if a >> RANK_SHIFT == rank] or [barrier.address]
             reruns = [self.rerun(Repair(flipped=points)), self.rerun(Repair(skipped=points)), self.machine]
             if not any(_is_touched(again, family) for again in reruns) and not self._unreached_arrivals(reruns):
                 return self._incident(

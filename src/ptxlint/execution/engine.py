@@ -29,7 +29,7 @@ from ptxlint.execution.machine import (
 )
 from ptxlint.execution.order import Conflict, Failure, Order
 from ptxlint.execution.strand import WARP
-from ptxlint.execution.program import Binding, Program
+from ptxlint.execution.program import Binding, Program, Slot
 from ptxlint.execution.trace import Event, Fault, Incident, Kind
 from ptxlint.ir import Function, Immediate, Instruction, Module, Register
 from ptxlint.launch import Dimensions, Launch
@@ -153,12 +153,16 @@ class _Engine:
         self.has_related_inputs = any(
             p.size > 8 and p.size != TENSOR_MAP_BYTES for p in self.function.parameters
         ) or any(body[point].opcode == "ld" and "global" in body[point].modifiers for point in self.slice.points)
+        self.reads_position = any(
+            slot.kind == "special" and slot.name.startswith(("%ctaid", "%clusterid"))
+            for slot in self.program.slots.index
+        )
         self.hinging: list[Defect] = []
         self.unreached = False
         self.assumptions: list[str] = []
 
     def run(self) -> Execution:
-        if not self.seeds:
+        if not self.seeds and not any(accesses.is_asynchronous(instruction) for instruction in self.cfg.body):
             return self._result((), ())
         tried: list[list[Run]] = []
         for block, cluster in self._shapes():
@@ -183,12 +187,19 @@ class _Engine:
             runs.append(self._go(first.binding, schedule))
             if not runs[-1].is_clean and not first.is_clean:
                 break
-        return runs
+        return [*runs, *self._elsewhere(first)]
+
+    def _elsewhere(self, first: Run) -> list[Run]:
+        """The run of another cluster of the grid, when roles go by the cluster and that one reaches something new."""
+        if not self.reads_position or self._covered(first) == self.seeds:
+            return []
+        away = self._go(replace(first.binding, position=(1, 0, 0)), SCHEDULES[0])
+        return [] if away.out_of_budget or self._covered(away) <= self._covered(first) else [away]
 
     def _is_settled(self, runs: Sequence[Run]) -> bool:
         """Whether no other launch shape needs to be tried: all is well, and nothing that another shape may reach is
         left."""
-        left = self.seeds - self._covered(runs[0])
+        left = self.seeds.difference(*map(self._covered, runs))
         if not all(run.is_clean for run in runs):
             return False
         if self.launch.block or self.function.directive("maxntid"):
@@ -210,6 +221,11 @@ class _Engine:
         """
         point = defect.incident.point
         assumptions = []
+        if defect.incident.details.get("trips") and len(self._scalars()) != 1:
+            if self.has_related_inputs:
+                self.hinging.append(defect)
+                return None
+            assumptions.append(f"trip counts as integer parameters of {run.binding.inputs.size} make them")
         rivals = [runs for runs in tried if point in self._covered(runs[0]) and not runs[0].out_of_budget]
         if any(all(other.is_clean for other in runs) for runs in rivals):
             assumptions.append(f"launched with {_in_words(run.binding)}")
@@ -223,6 +239,11 @@ class _Engine:
                 assumptions.append(f"integer parameters and memory such as {run.binding.inputs.size}")
                 break
         return replace(defect, assumptions=tuple(assumptions), is_certain=not assumptions)
+
+    def _scalars(self) -> list[Slot]:
+        """The parameter words, other than pointers, that the slice reads."""
+        words = [slot for slot in self.program.slots.index if slot.kind == "parameter"]
+        return [slot for slot in words if (slot.name, slot.offset) not in self.pointers]
 
     def _covered(self, run: Run) -> set[int]:
         return {event.point for event in run.machine.events} & self.seeds
@@ -390,8 +411,9 @@ class _Engine:
             extents=_box_extents(runs[0].machine.events),
         )
         binding = runs[0].binding
-        for size in (binding.inputs.size, *FEW_TRIPS):
-            again = self._binding(binding.block, binding.cluster, size)
+        few = (self._binding(binding.block, binding.cluster, size) for size in FEW_TRIPS)
+        away = (run.binding for run in runs if run.binding.position != binding.position)
+        for again in (binding, *away, *few):
             found, happened = _ordered(program, again)
             if found:
                 return found, happened
@@ -408,7 +430,7 @@ class _Engine:
         reason = None
         if self.hinging:
             reason = "inputs: the assumed parameters contradict each other"
-        if runs and len(self.seeds & covered) < ENOUGH_POINTS * len(self.seeds):
+        if runs and self.seeds and len(self.seeds & covered) < ENOUGH_POINTS * len(self.seeds):
             self.unreached = True
         if self.unreached and not defects:
             left = len(self.seeds - covered)

@@ -15,7 +15,7 @@ from ptxlint.execution.layout import LOCAL_WINDOW, OFFSET_MASK, RANK_SHIFT, SHAR
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.strand import Strand, spread
 from ptxlint.execution.trace import Agent, Fault, Kind
-from ptxlint.ir import Address, Instruction, Operand, Pair, Register
+from ptxlint.ir import Address, Instruction, Not, Operand, Register
 
 Positions = Sequence[int] | None
 Event = Callable[[Strand, Positions], None]
@@ -141,6 +141,7 @@ def _arrive(instruction: Instruction, point: int, reader: Reader) -> Event:
     token = reader.target("token")
     drop = instruction.modifiers[0] == "arrive_drop"
     is_remote = "shared::cluster" in instruction.modifiers
+    relaxed = isa.semantics(instruction) == "relaxed"
 
     def run(strand: Strand, positions: Positions) -> None:
         machine = strand.machine
@@ -151,9 +152,9 @@ def _arrive(instruction: Instruction, point: int, reader: Reader) -> Event:
                 machine.remote(strand, point, address)
             if has_tx:
                 for _ in range(threads):
-                    phase = machine.arrive(who, point, address, 1, expect=number, drop=drop)
+                    phase = machine.arrive(who, point, address, 1, expect=number, drop=drop, relaxed=relaxed)
             else:
-                phase = machine.arrive(who, point, address, number * threads, drop=drop)
+                phase = machine.arrive(who, point, address, number * threads, drop=drop, relaxed=relaxed)
         strand.progress()
         if token is not None:
             strand.registers[token] = phase
@@ -328,11 +329,12 @@ def _wait(instruction: Instruction, point: int, reader: Reader) -> Blocking:
     base, offset = reader.address("mbarrier")
     parity = reader.slot("parity") if "parity" in reader.roles else reader.slot("token")
     done = reader.target("done")
+    relaxed = isa.semantics(instruction) == "relaxed"
 
     def run(strand: Strand) -> bool:
         registers = strand.registers
         address = shared_address(registers[base] + offset)
-        outcome = strand.machine.wait(strand, point, address, registers[parity] & 1)
+        outcome = strand.machine.wait(strand, point, address, registers[parity] & 1, relaxed=relaxed)
         if outcome is None:
             return False
         if done is not None:
@@ -348,6 +350,7 @@ def _barrier_sync(instruction: Instruction, point: int, reader: Reader) -> Block
     number, count = reader.slot("barrier"), reader.slot("count", 0)
     aligned = instruction.opcode == "bar" or "aligned" in instruction.modifiers
     predicate = reader.slot("predicate") if "predicate" in reader.roles else None
+    inverted = int(isinstance(reader.roles.get("predicate"), Not))
     result = reader.target("result")
     operation = next((m for m in ("popc", "and", "or") if m in instruction.modifiers), "popc")
 
@@ -355,7 +358,8 @@ def _barrier_sync(instruction: Instruction, point: int, reader: Reader) -> Block
         registers = strand.registers
         pending = strand.pending
         if pending is None:
-            held = () if predicate is None else tuple(spread(registers[predicate], len(strand.threads)))
+            votes = () if predicate is None else spread(registers[predicate], len(strand.threads))
+            held = tuple(vote ^ inverted for vote in votes)
             named = strand.cta.named.get(registers[number])
             generation = named.generation if named else 0
             barrier = strand.machine.bar(
@@ -472,6 +476,3 @@ def is_event(instruction: Instruction) -> bool:
     if row.name not in EVENTS:
         return False
     return "mbarrier" in isa.roles(instruction) or row.name == "barrier.cluster.arrive"
-
-
-__all__ = ["DISTINGUISHING", "LOCAL_WINDOW", "Pair", "build", "grouped", "is_event", "shared_address"]

@@ -82,9 +82,10 @@ def pointer_parameters(cfg: Cfg) -> frozenset[tuple[str, int]]:
                     for name in sources[:1]:
                         known.update(origin[name])
     for instruction in body:
-        for operand in instruction.operands:
-            if isinstance(operand, Address) and isinstance(operand.base, Register):
-                found.update(origin.get(operand.base.name, ()))
+        bases = (operand.base for operand in instruction.operands if isinstance(operand, Address))
+        for base in bases:
+            if isinstance(base, Register):
+                found.update(origin.get(base.name, ()))
     return frozenset(found)
 
 

@@ -160,7 +160,7 @@ class Machine:
         self._serial = 0
         self._reported: set[tuple[Fault, int, int | None]] = set()
         self.ready: deque[Strand] = deque()
-        self.blocked: set[Strand] = set()
+        self.blocked: dict[Strand, None] = {}
         self.ctas = [Cta(rank, binding.threads) for rank in range(binding.cluster_size)]
         self.registers_covered: set[int] = set()
         for cta in self.ctas:
@@ -218,7 +218,7 @@ class Machine:
             if following < 0:
                 if following == BLOCKED:
                     strand.at = at
-                    self.blocked.add(strand)
+                    self.blocked[strand] = None
                 return
             at = strand.at = following
             if strand.joins and strand.joins[-1].segment == at:
@@ -248,7 +248,7 @@ class Machine:
 
     def _release_joins(self) -> bool:
         """Let parked lanes go on without the lanes of their warp that they were to meet."""
-        parked = {join for strand in self.blocked for join in strand.joins if join.parked}
+        parked = list({join: None for strand in self.blocked for join in strand.joins if join.parked})
         if not parked:
             return False
         join = min(parked, key=lambda join: min(s.order for s in join.parked))
@@ -258,7 +258,7 @@ class Machine:
 
     def _wake(self, strand: Strand) -> None:
         if strand in self.blocked:
-            self.blocked.discard(strand)
+            del self.blocked[strand]
             self.ready.append(strand)
             self.woken = True
 
@@ -416,7 +416,15 @@ class Machine:
             self.record(Kind.INVAL, strand.agent, point, barrier)
 
     def arrive(
-        self, agent: Agent | None, point: int, address: int, count: int, *, expect: int = 0, drop: bool = False
+        self,
+        agent: Agent | None,
+        point: int,
+        address: int,
+        count: int,
+        *,
+        expect: int = 0,
+        drop: bool = False,
+        relaxed: bool = False,
     ) -> int:
         """Arrive-on, after an expect-tx when one belongs to it. The phase that it counted in."""
         barrier = self.mbarrier(address, point, agent)
@@ -446,7 +454,7 @@ class Machine:
         barrier.arrivals.append(Arrival(point, agent, count, len(self.events)))
         self.record(Kind.ARRIVE, agent, point, barrier, count)
         if self.order is not None:
-            self.order.arrive(agent, address, phase)
+            self.order.arrive(agent, address, phase, relaxed=relaxed)
         self._check(barrier)
         return phase
 
@@ -526,7 +534,7 @@ class Machine:
         for strand in self.waiting.pop(address, ()):
             self._wake(strand)
 
-    def wait(self, strand: Strand, point: int, address: int, parity: int) -> bool | None:
+    def wait(self, strand: Strand, point: int, address: int, parity: int, *, relaxed: bool = False) -> bool | None:
         """Try to wait: whether the wait returns true or false; None when the strand blocks."""
         if point in self.repair.skipped:
             return True
@@ -541,7 +549,7 @@ class Machine:
             barrier.observed = max(barrier.observed, barrier.phase - 1)
             self.record(Kind.WAIT, strand.agent, point, barrier, own, phase=barrier.phase - 1)
             if self.order is not None:
-                self.order.wait(strand.agent, address, barrier.phase - 1)
+                self.order.wait(strand.agent, address, barrier.phase - 1, relaxed=relaxed)
             strand.refused = frozenset()
             strand.state = "ready"
             return True
@@ -658,8 +666,8 @@ class Machine:
 
     def cluster_arrive(self, strand: Strand, point: int, *, relaxed: bool = False) -> None:
         """barrier.cluster.arrive."""
-        if self.order is not None and not relaxed:
-            self.order.cluster_arrive(strand.agent, self.cluster.generation)
+        if self.order is not None:
+            self.order.cluster_arrive(strand.agent, self.cluster.generation, relaxed=relaxed)
         rank = strand.cta.rank
         self.record(Kind.CLUSTER_ARRIVE, strand.agent, point, phase=self.cluster.generation)
         twice = self.cluster.arrive(rank, strand.threads, point)

@@ -53,12 +53,11 @@ class Clock:
     strict: dict[Line, int] = field(default_factory=dict)
     whole: dict[Line, int] = field(default_factory=dict)
 
-    def join(self, other: Clock) -> None:
-        """Learn all that another knows."""
-        _raise(self.known, other.known)
-        _raise(self.fenced, other.fenced)
-        _raise(self.strict, other.strict)
-        _raise(self.whole, other.whole)
+    def join(self, other: Clock, *, relaxed: bool = False) -> None:
+        """Learn all that another knows; through a relaxed operation only what engines have done."""
+        pairs = ((self.known, other.known), (self.fenced, other.fenced), (self.strict, other.strict))
+        for mine, theirs in (*pairs, (self.whole, other.whole)):
+            _raise(mine, {line: time for line, time in theirs.items() if line[0] not in GENERIC} if relaxed else theirs)
 
 
 def _raise(mine: dict[Line, int], theirs: dict[Line, int]) -> None:
@@ -145,7 +144,7 @@ class Order:
 
     # Synchronization
 
-    def release(self, agent: Agent, target: Clock) -> None:
+    def release(self, agent: Agent, target: Clock, *, relaxed: bool = False) -> None:
         """The warps of an agent make what they know known to a barrier."""
         for warp, lanes in self._warps(agent).items():
             clock = self.clock(agent.rank, warp)
@@ -153,7 +152,7 @@ class Order:
             begun = [time for others, time in self.lanes.get((agent.rank, warp), {}).items() if not others <= lanes]
             if begun:
                 clock.whole[line] = min(begun) - 1
-            target.join(clock)
+            target.join(clock, relaxed=relaxed)
             self._tick(agent.rank, warp, clock)
 
     def converge(self, agent: Agent) -> None:
@@ -161,17 +160,17 @@ class Order:
         for warp in self._warps(agent):
             self.lanes.pop((agent.rank, warp), None)
 
-    def acquire(self, agent: Agent, source: Clock) -> None:
+    def acquire(self, agent: Agent, source: Clock, *, relaxed: bool = False) -> None:
         """The warps of an agent learn what a barrier knows."""
         for warp in self._warps(agent):
-            self.clock(agent.rank, warp).join(source)
+            self.clock(agent.rank, warp).join(source, relaxed=relaxed)
 
-    def arrive(self, agent: Agent | None, address: int, phase: int) -> None:
-        """An arrive-on of an mbarrier with release semantics."""
+    def arrive(self, agent: Agent | None, address: int, phase: int, *, relaxed: bool = False) -> None:
+        """An arrive-on of an mbarrier."""
         if agent is not None:
-            self.release(agent, self.phases.setdefault((address, phase), Clock()))
+            self.release(agent, self.phases.setdefault((address, phase), Clock()), relaxed=relaxed)
 
-    def wait(self, agent: Agent, address: int, phase: int) -> None:
+    def wait(self, agent: Agent, address: int, phase: int, *, relaxed: bool = False) -> None:
         """A wait has seen a phase complete."""
         if phase < 0:
             return
@@ -179,7 +178,7 @@ class Order:
         line = ("mbarrier", 0, address)
         for known in (source.known, source.fenced, source.strict, source.whole):
             known[line] = max(known.get(line, 0), phase + 1)
-        self.acquire(agent, source)
+        self.acquire(agent, source, relaxed=relaxed)
 
     def bar_arrive(self, agent: Agent, number: int, generation: int) -> None:
         """An arrival at a CTA barrier."""
@@ -189,9 +188,9 @@ class Order:
         """The barrier has let an agent go."""
         self.acquire(agent, self.bars.setdefault((agent.rank, number, generation), Clock()))
 
-    def cluster_arrive(self, agent: Agent, generation: int) -> None:
-        """A releasing arrival at the cluster barrier."""
-        self.release(agent, self.clusters.setdefault(generation, Clock()))
+    def cluster_arrive(self, agent: Agent, generation: int, *, relaxed: bool) -> None:
+        """An arrival at the cluster barrier."""
+        self.release(agent, self.clusters.setdefault(generation, Clock()), relaxed=relaxed)
 
     def cluster_leave(self, agent: Agent, generation: int) -> None:
         """The cluster barrier has let an agent go."""
@@ -352,6 +351,9 @@ def _is_exempt(first: Access, second: Access) -> bool:
 
 
 TENSOR_CORE = "tcgen05.commit"
+GENERIC = frozenset({"warp", "cp.async"})
+"""Kinds of lines whose accesses only a release and an acquire order."""
+
 CP_ASYNC = "cp.async"
 BULK = "bulk"
 WGMMA = "wgmma"

@@ -19,7 +19,19 @@ from ptxlint.execution.layout import (
 )
 from ptxlint.execution.slice import Slice
 from ptxlint.execution.strand import Strand, uniform
-from ptxlint.ir import Element, Immediate, Instruction, Label, Negated, Operand, Register, Sink, SpecialRegister, Symbol
+from ptxlint.ir import (
+    Element,
+    Immediate,
+    Instruction,
+    Label,
+    Negated,
+    Not,
+    Operand,
+    Register,
+    Sink,
+    SpecialRegister,
+    Symbol,
+)
 from ptxlint.launch import Dimensions
 
 Step = Callable[[Strand], None]
@@ -45,13 +57,14 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The launch of one run: extents, dynamic shared memory in bytes, and inputs."""
+    """The launch of one run: extents, dynamic shared memory in bytes, inputs, and which cluster of the grid runs."""
 
     block: Dimensions
     cluster: Dimensions
     grid: Dimensions
     dynamic_shared: int
     inputs: Inputs
+    position: Dimensions = (0, 0, 0)
 
     @property
     def threads(self) -> int:
@@ -117,8 +130,8 @@ class Slots:
                 return self.of(Slot("symbol", name, offset))
             case SpecialRegister(name=name):
                 return self.of(Slot("special", name))
-            case Negated(operand=inner) | Element(register=inner):
-                return self.register(inner.name)
+            case Negated(operand=inner) | Not(operand=inner) | Element(register=inner):
+                return self.register(inner.name if isinstance(inner, Register) else str(inner))
             case Sink() | Label():
                 return self.of(Slot("register", "_"))
         raise TypeError(f"{operand} has no value of its own")
@@ -184,7 +197,7 @@ def special(name: str, binding: Binding, rank: int, layout: Layout) -> Any:
         case "%ntid":
             return block[axis]
         case "%ctaid":
-            return in_cluster[axis]
+            return binding.position[axis] * cluster[axis] + in_cluster[axis]
         case "%nctaid":
             return max(grid[axis], cluster[axis])
         case "%cluster_ctaid":
@@ -196,7 +209,7 @@ def special(name: str, binding: Binding, rank: int, layout: Layout) -> Any:
         case "%cluster_nctarank":
             return binding.cluster_size
         case "%clusterid":
-            return 0
+            return binding.position[axis]
         case "%nclusterid":
             return max(1, grid[axis] // cluster[axis])
         case "%is_explicit_cluster":

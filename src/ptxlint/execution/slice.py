@@ -257,7 +257,7 @@ def registers_of(operand: Operand) -> Iterator[Register]:
         case Register():
             yield operand
         case Not(operand=inner) | Negated(operand=inner) | Element(register=inner):
-            yield inner
+            yield from registers_of(inner)
         case Pair(first=first, second=second):
             yield from registers_of(first)
             yield from registers_of(second)
