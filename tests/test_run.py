@@ -92,7 +92,7 @@ class TestCache:
     def test_content_rules_and_launch_count(self, calls: list[str]) -> None:
         self.lint()
         self.lint(DEMO + "\n")
-        self.lint(rules=plan().options.rules[1:])
+        self.lint(selected=plan().options.rules[1:])
         self.lint(launch=Launch((64, 1, 1)))
         self.lint(launches=(("*", Launch((64, 1, 1))),))
         assert len(calls) == 5

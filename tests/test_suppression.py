@@ -26,7 +26,7 @@ def finding(
 def silenced(text: str, *findings: Diagnosis) -> tuple[list[int], list[str]]:
     """The lines of the findings that are left, and the remarks."""
     kernels = tuple(KernelReport(name, Verdict.FINDINGS) for name in dict.fromkeys(f.kernel for f in findings))
-    report = suppressed(FileReport("k.ptx", kernels, findings), text, ALL)
+    report = suppressed(FileReport("k.ptx", kernels, findings), text, lambda: ALL)
     assert report.suppressed == len(findings) - len(report.findings)
     left = {found.kernel for found in report.findings}
     assert all((kernel.verdict is Verdict.FINDINGS) == (kernel.name in left) for kernel in report.kernels)
@@ -69,7 +69,7 @@ class TestInPtx:
 
     def test_unless_its_rule_did_not_run(self) -> None:
         text = f"b; // ptxlint: ignore[{RULE.name}]"
-        assert suppressed(FileReport("k.ptx"), text, ALL - {RULE.name}).remarks == ()
+        assert suppressed(FileReport("k.ptx"), text, lambda: ALL - {RULE.name}).remarks == ()
 
     @pytest.mark.parametrize(
         ("comment", "message"),
@@ -135,5 +135,5 @@ __global__ void loud() {{
 
 def test_a_kernel_without_findings_left_that_was_not_analysed_says_so() -> None:
     report = FileReport("k.ptx", (KernelReport("first", Verdict.FINDINGS, "too hard"),), (finding(1),))
-    (kernel,) = suppressed(report, f"a; // ptxlint: ignore[{RULE.name}]", ALL).kernels
+    (kernel,) = suppressed(report, f"a; // ptxlint: ignore[{RULE.name}]", lambda: ALL).kernels
     assert kernel == replace(report.kernels[0], verdict=Verdict.NOT_ANALYSED)

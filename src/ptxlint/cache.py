@@ -14,10 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ptxlint import __version__
+from ptxlint.registry import Selection
 from ptxlint.result import FileReport
 
 if TYPE_CHECKING:
     from ptxlint.lint import Options
+    from ptxlint.rule import Rule
 
 SUFFIX = ".ptxlint"
 PACKAGES = ("ptxlint", "ptxlint.grammar", "ptxlint.rules")
@@ -35,7 +37,7 @@ def folder() -> str:
 def key(text: str, options: Options) -> str:
     """The name of the entry for a text under those options."""
     looked_for = (
-        [f"{rule.__module__}.{rule.__name__}" for rule in options.rules],
+        _selected(options.selected),
         options.launch,
         options.launches,
         sorted(options.severities.items()),
@@ -82,13 +84,19 @@ def entries() -> Iterator[str]:
             yield from (entry.path for entry in found if SUFFIX in entry.name)
 
 
+def _selected(selected: tuple[type[Rule], ...] | Selection) -> str:
+    if isinstance(selected, Selection):
+        return repr(replace(selected, without=frozenset())) + repr(sorted(selected.without))
+    return repr([f"{rule.__module__}.{rule.__name__}" for rule in selected])
+
+
 @cache
 def _code() -> str:
     """Sizes and times of all files that a result depends on, rules of other packages included."""
     from ptxlint import registry
 
     folders = {os.path.dirname(str(import_module(package).__file__)) for package in PACKAGES}
-    folders |= {os.path.dirname(registry.file_of(rule)) for rule in registry.rules()}
+    folders |= set(registry.homes())
     return repr(sorted(_stamp(path) for each in folders for path in _sources(each)))
 
 

@@ -14,6 +14,7 @@ from ptxlint.fingerprint import Fingerprints
 from ptxlint.ir import Function, Instruction, Module
 from ptxlint.launch import Launch, stated
 from ptxlint.parse import parse
+from ptxlint.registry import Selection
 from ptxlint.result import Diagnosis, FileReport, KernelReport, Place, Problem, Verdict
 from ptxlint.rule import Finding, Rule, Severity
 from ptxlint.source import Loc, PtxSyntaxError, SourceLocation, Span, located
@@ -30,11 +31,20 @@ class Options:
     `severities` and `kernel_ignores` hold rule names.
     """
 
-    rules: tuple[type[Rule], ...]
+    selected: tuple[type[Rule], ...] | Selection
     launch: Launch = field(default_factory=Launch)
     launches: tuple[tuple[str, Launch], ...] = ()
     severities: Mapping[str, Severity] = field(default_factory=dict)
     kernel_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
+
+    @property
+    def rules(self) -> tuple[type[Rule], ...]:
+        """The rules that are on. Raises registry.RuleLoadError."""
+        return self.selected.rules() if isinstance(self.selected, Selection) else self.selected
+
+    def rule_names(self) -> frozenset[str]:
+        """The names of the rules that are on. Raises registry.RuleLoadError."""
+        return frozenset(rule.name for rule in self.rules)
 
     def launch_of(self, kernel: str) -> Launch:
         """What the user says about the launch of the kernel."""
@@ -116,6 +126,7 @@ def _lint_kernel(
     name = kernel.function.name
     if not has_machinery(kernel.function):
         return KernelReport(name, Verdict.CLEAN), ()
+    rules = options.rules_of(name)
     from ptxlint.facts import Facts
 
     before = len(faults)
@@ -123,7 +134,7 @@ def _lint_kernel(
     reason = None
     with Guard(faults, kernel.path, name):
         facts = Facts(kernel.module, kernel.function, stated(kernel.function, options.launch_of(name)))
-        for rule in options.rules_of(name):
+        for rule in rules:
             with Guard(faults, kernel.path, name, rule.name):
                 found += ((rule, finding) for finding in rule().check(facts))
         reason = facts.not_analysed

@@ -10,8 +10,10 @@ import os
 import pkgutil
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -37,6 +39,23 @@ class UnknownSelectorError(Exception):
         super().__init__(f"no rule is called {selector!r}{hint}")
         self.selector = selector
         self.near = near
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Rules by what selects them, as `select` takes it; `without` holds names. They are loaded when first asked for.
+
+    Most kernels have nothing that a rule could be about, and the rules bring the engines with them.
+    """
+
+    chosen: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    extended: tuple[str, ...] = ()
+    without: frozenset[str] = frozenset()
+
+    def rules(self) -> tuple[type[Rule], ...]:
+        """The rules. Raises RuleLoadError."""
+        return _selected(self)
 
 
 @cache
@@ -73,6 +92,12 @@ def named(name: str) -> type[Rule]:
         if name in (rule.name, rule.code):
             return rule
     raise _unknown(name)
+
+
+@cache
+def _selected(selection: Selection) -> tuple[type[Rule], ...]:
+    found = select(selection.chosen, selection.ignored, selection.extended)
+    return tuple(rule for rule in found if rule.name not in selection.without)
 
 
 def select(
@@ -154,6 +179,14 @@ def _origin(name: str) -> str:
 
 def _file(module: ModuleType) -> str:
     return getattr(module, "__file__", None) or module.__name__
+
+
+def homes() -> Iterator[str]:
+    """The folders of the rules that other packages offer, without loading them."""
+    for name in _offered():
+        spec = find_spec(name)
+        if spec is not None and spec.origin is not None:
+            yield os.path.dirname(spec.origin)
 
 
 def _offered() -> Iterator[str]:

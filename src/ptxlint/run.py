@@ -54,9 +54,11 @@ class Plan:
         self.limit = limit
         self.flags = flags
         self.stdin_name = stdin_name
+        registry.expanded((*config.select, *config.ignore, *config.extend_select))
         severities = {name: level for key, level in config.severity.items() for name in registry.expanded([key])}
+        self.selection = registry.Selection(config.select, config.ignore, config.extend_select)
         self.options = Options(
-            registry.select(config.select, config.ignore, config.extend_select),
+            self.selection,
             launch,
             config.launches,
             severities,
@@ -75,9 +77,8 @@ class Plan:
     def job(self, path: str) -> Job:
         """The job for one of the files."""
         relative = self._relative(self.stdin_name if path == inputs.STDIN else path)
-        ignored = {name for spec, names in self._ignores if spec.match_file(relative) for name in names}
-        rules = tuple(rule for rule in self.options.rules if rule.name not in ignored)
-        options = replace(self.options, rules=rules)
+        ignored = frozenset(name for spec, names in self._ignores if spec.match_file(relative) for name in names)
+        options = replace(self.options, selected=replace(self.selection, without=ignored))
         return Job(path, options, self.limit, self.config.cache, self.flags, self.stdin_name)
 
     def _is_excluded(self, path: str) -> bool:
@@ -123,7 +124,7 @@ def _reports_on(job: Job) -> Iterator[FileReport]:
 def lint_module(text: str, path: str, options: Options, *, is_cached: bool = False) -> FileReport:
     """The report on one module, after the comments that silence findings; from the cache when it is there."""
     report = _from_cache(text, path, options) if is_cached else lint_text(text, path, options)
-    return suppressed(report, text, frozenset(rule.name for rule in options.rules))
+    return suppressed(report, text, options.rule_names)
 
 
 def _from_cache(text: str, path: str, options: Options) -> FileReport:

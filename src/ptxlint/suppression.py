@@ -56,8 +56,8 @@ class Comments:
     mistakes: tuple[Place, ...] = ()
 
 
-def suppressed(report: FileReport, text: str, rules: frozenset[str]) -> FileReport:
-    """The report without the findings that comments silence; `rules` names those that ran.
+def suppressed(report: FileReport, text: str, ran: Callable[[], frozenset[str]]) -> FileReport:
+    """The report without the findings that comments silence; `ran` gives the names of the rules that ran.
 
     Comments of the PTX that silence nothing, and those that are not understood, become remarks.
     """
@@ -67,7 +67,7 @@ def suppressed(report: FileReport, text: str, rules: frozenset[str]) -> FileRepo
     unused = [
         Place(comment.line, f"unused suppression of {', '.join(comment.selectors)}")
         for comment in comments.suppressions
-        if comment not in used and _rules(comment.selectors) <= rules
+        if comment not in used and _rules(comment.selectors) <= ran()
     ]
     return replace(
         without(report, kept),
