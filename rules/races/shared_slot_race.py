@@ -70,3 +70,9 @@ bar.sync 0;
                 f"{clash.early}, and nothing orders that after {clash.unfinished}",
                 clash.remedy,
             )
+        for clash in facts.clashes(Mistake.LANES):
+            yield clash.finding(
+                f"{clash.early} after {clash.unfinished}; one lane releases for the warp, and the other lanes may not have "
+                "come that far",
+                "bring the warp together with bar.warp.sync (__syncwarp) before that lane arrives",
+            )

@@ -110,7 +110,7 @@ DONE:
         """Report the load whose columns are overwritten."""
         for clash in facts.clashes(Mistake.LOAD_RELEASED):
             yield clash.finding(
-                f"{clash.early} when {clash.first.agent} has not waited for its tcgen05.ld",
+                f"{clash.early} before the wait for the tcgen05.ld of {clash.first.agent}",
                 "run tcgen05.wait::ld before the arrive or barrier that hands the columns back",
                 at=clash.first.point,
             )

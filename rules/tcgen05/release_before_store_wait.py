@@ -109,7 +109,7 @@ DONE:
         """Report the store whose columns are touched."""
         for clash in facts.clashes(Mistake.STORE_RELEASED):
             yield clash.finding(
-                f"{clash.early} when {clash.first.agent} has not waited for its tcgen05.st",
+                f"{clash.early} before the wait for the tcgen05.st of {clash.first.agent}",
                 "run tcgen05.wait::st before the arrive or barrier that hands the columns over",
                 at=clash.first.point,
             )

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ptxlint.execution.conflict_kinds import MBARRIER, RELEASES, Mistake, Place, connected, mistake, path, place
+from ptxlint.execution.conflict_kinds import (
+    MBARRIER,
+    RELEASES,
+    Mistake,
+    Place,
+    connected,
+    is_consumed,
+    mistake,
+    path,
+    place,
+)
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.order import BULK, CP_ASYNC, TENSOR_CORE, Access, Conflict, Failure, Interval, Space, merged
 from ptxlint.execution.story import Names, counted, in_words
@@ -72,8 +83,14 @@ class Clash:
 
     @property
     def verb(self) -> str:
-        """What the second access does: `writes`."""
-        return "writes" if self.second.is_write else "reads"
+        """What the second access does: `writes`, or `write` where several warps or threads do."""
+        verb = "write" if self.second.is_write else "read"
+        return verb if re.match(r"\d|\w+s ", self.later) else f"{verb}s"
+
+    @property
+    def later(self) -> str:
+        """Who makes the second access: `warps 0-3`."""
+        return str(self.second.agent)
 
     @property
     def late_wait(self) -> int | None:
@@ -165,7 +182,8 @@ def clashes(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
     """The conflicts of a kernel by mistake; is_guessed: nobody states the launch."""
     names = Names.of(execution)
     found = []
-    for conflicts in connected(execution.body, execution.conflicts):
+    real = [conflict for conflict in execution.conflicts if not is_consumed(conflict, execution)]
+    for conflicts in connected(execution.body, real):
         way = path(conflicts[0], execution.conflict_events)
         found.append(Clash(mistake(conflicts, way, execution), conflicts, execution, names, way, is_guessed))
     return tuple(found)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from ptxlint import isa
 from ptxlint.cfg import Cfg
 from ptxlint.execution.engine import Execution
+from ptxlint.execution.layout import RANK_SHIFT
 from ptxlint.execution.order import (
     BULK,
     CP_ASYNC,
@@ -49,6 +50,9 @@ class Mistake(StrEnum):
     FREED_EARLY = "tensor memory freed while it is in use"
     GROUP = "a copy whose group is not waited for"
     OVERLAP = "copies with different places that run into each other"
+    RELAXED = "data handed over by a relaxed arrive or wait"
+    SCOPE = "data handed to another CTA by an arrive of CTA scope"
+    LANES = "a lane releases for lanes that may not have come that far"
     SHARED_RACE = "unordered accesses to shared memory"
     TENSOR_RACE = "unordered accesses to tensor memory"
 
@@ -58,6 +62,9 @@ Place: TypeAlias = Loc | Span
 
 MBARRIER = "mbarrier"
 """The kind of the time lines of mbarriers."""
+
+WARP_LINE = "warp"
+"""The kind of the time lines of warps."""
 
 RELEASES = frozenset({Kind.ARRIVE, Kind.BAR_ARRIVE, Kind.SYNC, Kind.CLUSTER_ARRIVE})
 
@@ -93,6 +100,31 @@ def connected(body: Sequence[Instruction], conflicts: Iterable[Conflict]) -> lis
     return [tuple(members) for _, members in groups]
 
 
+def is_consumed(conflict: Conflict, execution: Execution) -> bool:
+    """Whether the first access is a load whose warp has used what it loaded before it released anything.
+
+    A use of the registers waits for them, so nothing of the load is left. Source: PTX ISA, *tcgen05.ld*.
+    """
+    first = conflict.first
+    if first.moment.line[0] != TENSOR_LOAD:
+        return False
+    own = _origin(first)
+    later = execution.conflict_events[first.when : conflict.second.when]
+    release = next((event for event in later if event.kind in RELEASES and _is_by(event, own)), None)
+    goal = conflict.second.point if release is None else release.point
+    loaded = set(isa.writes(execution.body[first.point]))
+    for point in range(first.point + 1, len(execution.body)):
+        if loaded.intersection(isa.reads(execution.body[point])) and _comes_before(execution.cfg, point, goal):
+            return True
+    return False
+
+
+def _comes_before(cfg: Cfg, point: int, goal: int) -> bool:
+    """Whether every way to an instruction leads over another."""
+    block, last = cfg.block_of[point], cfg.block_of[goal]
+    return point < goal if block == last else cfg.dominates(block, last)
+
+
 def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Execution) -> Mistake:
     """The mistake that connected conflicts come from; `path` is that of the first of them."""
     first, second = conflicts[0].first, conflicts[0].second
@@ -101,6 +133,8 @@ def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Exe
             return Mistake.FENCED_LATE
         elsewhere = any(_fences_elsewhere(execution.cfg, c.first.point, c.second.point) for c in conflicts)
         return Mistake.FENCED_ELSEWHERE if elsewhere else Mistake.UNFENCED
+    if conflicts[0].failure is Failure.LANES:
+        return Mistake.LANES
     for access in (first, second):
         if isa.row(execution.body[access.point]) in _ALLOCATION:
             return _ALLOCATION[isa.row(execution.body[access.point])]
@@ -115,6 +149,9 @@ def _unordered(first: Access, second: Access, path: Sequence[Event], execution: 
         return _tensor_core(first, path, execution)
     if line in _OWN_WAITS:
         return _OWN_WAITS[line]
+    weak = next((weakness for event in path if (weakness := _weakness(event, execution.body)) is not None), None)
+    if weak is not None and line == WARP_LINE:
+        return weak
     is_both_copied = line == second.moment.line[0] == MBARRIER and first.is_write and second.is_write
     if is_both_copied and first.interval[0] != second.interval[0]:
         return Mistake.OVERLAP
@@ -161,6 +198,16 @@ def _tensor_core(first: Access, path: Sequence[Event], execution: Execution) -> 
     return Mistake.COPY_UNCOMMITTED if instruction.modifiers[:1] == ("cp",) else Mistake.MMA_UNCOMMITTED
 
 
+def _weakness(event: Event, body: Sequence[Instruction]) -> Mistake | None:
+    """Why an arrive or a wait at an mbarrier hands nothing over."""
+    if event.kind not in (Kind.ARRIVE, Kind.WAIT) or event.agent is None or event.object is None:
+        return None
+    if isa.semantics(body[event.point]) == "relaxed":
+        return Mistake.RELAXED
+    is_remote = event.object >> RANK_SHIFT != event.agent.rank
+    return Mistake.SCOPE if is_remote and isa.scope(body[event.point]) == "cta" else None
+
+
 def _fences_elsewhere(cfg: Cfg, first: int, second: int) -> bool:
     """Whether an async proxy fence that does not cover shared memory stands on a way from the first to the second."""
     for point, instruction in enumerate(cfg.body):
@@ -196,7 +243,7 @@ def path(conflict: Conflict, events: Sequence[Event]) -> tuple[Event, ...]:
     """
     first, second = conflict.first, conflict.second
     goal = _warps(second.agent)
-    known: dict[object, tuple[Event, ...]] = dict.fromkeys(_warps(first.agent), ())
+    known: dict[object, tuple[Event, ...]] = dict.fromkeys(_origin(first), ())
     leaving: dict[tuple[int, int], object] = {}
     for event in events[first.when : second.when]:
         if event.agent is None:
@@ -216,6 +263,14 @@ def path(conflict: Conflict, events: Sequence[Event]) -> tuple[Event, ...]:
                 known.setdefault(warp, (*known[target], event))
     _leave(known, leaving, goal)
     return next((known[warp] for warp in goal if warp in known), ())
+
+
+def _origin(access: Access) -> Warps:
+    """The warp whose access it is; all of the agent's where an mbarrier tracks it."""
+    kind, rank, number = access.moment.line
+    if kind == MBARRIER:
+        return _warps(access.agent)
+    return frozenset({(rank, number // WARP if kind == TENSOR_CORE else number)})
 
 
 def _leave(known: dict[object, tuple[Event, ...]], leaving: dict[tuple[int, int], object], warps: Warps) -> None:
