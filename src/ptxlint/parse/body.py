@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 from ptxlint import ir
 from ptxlint.ir import Guard, Immediate, Instruction, Note, Operand, Register, Symbol, Variable
@@ -43,15 +43,8 @@ from ptxlint.source import PtxSyntaxError, Span
 _SINK = ir.Sink()
 
 
-class Pending(NamedTuple):
-    """An operation still to be read from its statement's words, of which `base` is the first."""
-
-    form: Form
-    words: Sequence[str]
-    base: int
-    line: int
-    column: int
-
+Pending: TypeAlias = tuple[Form, Sequence[str], int, int, int]
+"""An operation still to be read from its statement's words: its form, the words, which is the first, line, column."""
 
 Entry: TypeAlias = Statement | Pending
 """A statement of a body."""
@@ -113,13 +106,14 @@ class Body:
         names, opcodes, append, mark = self.names, self._opcodes, self._instructions.append, self._locs.mark
         loc = self._locs.current()
         for entry in entries:
-            if isinstance(entry, LocMark):
-                loc = mark(entry)
+            if type(entry) is not tuple:
+                if type(entry) is LocMark:
+                    loc = mark(entry)
+                else:
+                    self._statement(entry)  # type: ignore[arg-type]
                 continue
-            if not isinstance(entry, Pending):
-                self._statement(entry)
-                continue
-            form, words, base, line, column = entry
+            pending: Pending = entry  # type: ignore[assignment]
+            form, words, base, line, column = pending
             try:
                 operands = form.operands(names, words, base)
                 guard = self._guard(names[words[base + form.guard]], form.negated) if form.guard >= 0 else None

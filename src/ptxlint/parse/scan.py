@@ -120,7 +120,31 @@ class _Chunk(NamedTuple):
     def entry(self, form: Form) -> Pending:
         """Its operation, as bodies take it."""
         column = form.place(self.words, self.base, self.column) if form.place is not None else form.column
-        return Pending(form, self.words, self.base, self.line + form.line, column)
+        return form, self.words, self.base, self.line + form.line, column
+
+
+class _Columns:
+    """How many letters stand before a chunk on its line, asked for chunk after chunk of a block."""
+
+    def __init__(self, chunks: list[str], words: list[str], column: int) -> None:
+        self._chunks = chunks
+        self._words = words
+        self._index = 0
+        self._column = column
+
+    def before(self, index: int, base: int) -> int:
+        """The letters before a chunk whose words begin at `base`."""
+        first, start = index, base
+        while first > self._index:
+            first -= 1
+            start -= self._chunks[first].count(BLANK)
+            if "\n" in self._chunks[first]:
+                break
+        text = interleave(";".join([*self._chunks[first:index], ""]).split(BLANK), self._words[start:base])
+        newline = text.rfind("\n")
+        self._column = len(text) - newline - 1 if newline >= 0 else self._column + len(text)
+        self._index = index
+        return self._column
 
 
 class _Scanner:
@@ -141,29 +165,28 @@ class _Scanner:
         words = parts[1::2]
         chunks = BLANK.join(parts[0::2]).split(";")
         del parts
-        known, pending = _shapes.get, tuple.__new__
+        columns = _Columns(chunks, words, self._column)
+        known = _shapes.met.get
         entries = self._builder.entries
         base, line = 0, self._line
-        measured, measured_base = 0, 0
         last = len(chunks) - 1
         for index, blanked in enumerate(chunks):
-            shape = known(blanked) if index < last else known(blanked + _UNFINISHED)
+            shape = known(blanked) if index < last else None
             if shape is None:
-                shape = _learned(blanked, words[base : base + blanked.count(BLANK)], ";" if index < last else "")
-            if shape.form is not None and shape.is_plain and entries is not None:
-                if shape.prefix is not None:
-                    entries += shape.prefix(words, base, line, 0)
-                entries.append(pending(Pending, (shape.form, words, base, line + shape.form.line, shape.form.column)))
+                shape = _shape(blanked, words, base, ";" if index < last else "")
+            plain = shape.plain
+            if plain is not None and entries is not None:
+                form, lines, column, prefix = plain
+                if prefix is not None:
+                    entries += prefix(words, base, line, 0)
+                entries.append((form, words, base, line + lines, column))
                 line += shape.newlines
             elif index < last or blanked.strip():
-                if shape.needs_column:
-                    self._column = _column_after([*chunks[measured:index], ""], words[measured_base:base], self._column)
-                    measured, measured_base = index, base
-                end = ";" if index < last else ""
-                line += self._take(shape, _Chunk(blanked, words, base, line, self._column, end))
+                before = columns.before(index, base) if shape.needs_column else 0
+                line += self._take(shape, _Chunk(blanked, words, base, line, before, ";" if index < last else ""))
                 entries = self._builder.entries
             base += shape.blanks
-        self._column = _column_after(chunks[measured:], words[measured_base:], self._column)
+        self._column = columns.before(last + 1, base) - 1
         self._line = line
 
     def _read_alone(self, block: str) -> None:
@@ -192,7 +215,7 @@ class _Scanner:
                     builder.take(statement)
                 if shape.form is not None:
                     entry = chunk.entry(shape.form)
-                    builder.add(entry, Span(entry.line, entry.column))
+                    builder.add(entry, Span(entry[3], entry[4]))
                 return shape.lines(chunk.words, chunk.base)
         return self._ask_grammar(chunk.text(shape), chunk)
 
@@ -217,22 +240,20 @@ class _Scanner:
         return newlines
 
 
-def _learned(blanked: str, words: list[str], end: str) -> Shape:
-    """A shape not met before, kept unless it is too long to be met again."""
+def _shape(blanked: str, words: list[str], base: int, end: str) -> Shape:
+    """The shape, learned now unless it is known; kept unless it is too long to be met again."""
+    key = blanked if end else blanked + _UNFINISHED
+    shape = _shapes.get(key)
+    if shape is not None:
+        return shape
     if len(blanked) > _LONGEST_SHAPE:
         return opaque(blanked)
     from ptxlint.parse.learn import learn
     from ptxlint.parse.syntax import read_fragment
 
+    inside = words[base : base + blanked.count(BLANK)]
     try:
-        statements = read_fragment(interleave(blanked.split(BLANK), words) + end)
+        statements = read_fragment(interleave(blanked.split(BLANK), inside) + end)
     except PtxSyntaxError:
         return opaque(blanked)
-    return _shapes.add(blanked if end else blanked + _UNFINISHED, learn(blanked, words, statements))
-
-
-def _column_after(chunks: list[str], words: list[str], column: int) -> int:
-    """How many letters stand on the line where these chunks end; `column` of them before the first chunk."""
-    text = interleave(";".join(chunks).split(BLANK), words)
-    newline = text.rfind("\n")
-    return len(text) - newline - 1 if newline >= 0 else column + len(text)
+    return _shapes.add(key, learn(blanked, inside, statements))

@@ -88,8 +88,8 @@ class Form:
 class Shape:
     """What the grammar made of one shape: nodes that stand before, then at most one operation.
 
-    Both are None when the grammar has to read every text of this shape. A plain shape is an operation on a
-    line of its own, with nothing but `.loc` before it.
+    Both are None when the grammar has to read every text of this shape. `plain` is set for an
+    operation on a line of its own with nothing but `.loc` before it: its form, line, column and the `.loc`.
     """
 
     blanks: int
@@ -97,7 +97,7 @@ class Shape:
     prefix: Prefix | None = None
     form: Form | None = None
     needs_column: bool = False
-    is_plain: bool = False
+    plain: tuple[Form, int, int, Prefix | None] | None = None
     long: tuple[int, ...] = ()
 
     def lines(self, words: Sequence[str], base: int) -> int:
@@ -137,8 +137,10 @@ def revive(blanked: str, recipe: Recipe) -> Shape:
             first=first,
             pieces=tuple(blanked[begin:].split(BLANK)),
         )
-    is_plain = recipe.is_marked and not recipe.needs_column and form is not None and form.column > 0
-    return Shape(shape.blanks, shape.newlines, prefix, form, recipe.needs_column, is_plain, recipe.long)
+    plain = None
+    if form is not None and form.column and recipe.is_marked and not recipe.needs_column:
+        plain = form, form.line, form.column, prefix
+    return Shape(shape.blanks, shape.newlines, prefix, form, recipe.needs_column, plain, recipe.long)
 
 
 def _evaluate(code: CodeType) -> Any:

@@ -42,32 +42,32 @@ def version() -> str:
 
 
 class ShapeStore:
-    """Shapes by their blanked text: those met in this process, then those of the file."""
+    """Shapes by their blanked text: those `met` in this process, then those of the file."""
 
     def __init__(self) -> None:
-        self._shapes: dict[str, Shape] = {}
+        self.met: dict[str, Shape] = {}
         self._stored: dict[str, bytes] | None = None
         self._new: dict[str, bytes] = {}
 
     def get(self, blanked: str) -> Shape | None:
         """The shape, if it is known."""
-        shape = self._shapes.get(blanked)
+        shape = self.met.get(blanked)
         if shape is None:
             if self._stored is None:
                 self._stored = _read()
                 atexit.register(self.save)
             recipe = self._stored.get(blanked)
             if recipe is not None:
-                shape = self._shapes[blanked] = _revived(blanked, recipe)
+                shape = self.met[blanked] = _revived(blanked, recipe)
         return shape
 
     def add(self, blanked: str, recipe: Recipe | None) -> Shape:
         """Keep what was learned; None for a shape that the grammar must read every time."""
-        if len(self._shapes) >= 5 * _MOST:
-            self._shapes.clear()
+        if len(self.met) >= 5 * _MOST:
+            self.met.clear()
         stored = marshal.dumps(tuple(recipe) if recipe is not None else None)
         self._new[blanked] = stored
-        shape = self._shapes[blanked] = _revived(blanked, stored)
+        shape = self.met[blanked] = _revived(blanked, stored)
         return shape
 
     def settle(self) -> None:
