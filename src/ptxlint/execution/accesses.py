@@ -40,8 +40,21 @@ KINDS = {
 }
 """The time line of a warp's groups for each way of tracking that a warp waits for itself."""
 
+NOTED = {
+    "setmaxnreg": "registers",
+    "tcgen05.alloc": "columns",
+    "tcgen05.dealloc": "columns",
+    "tcgen05.relinquish_alloc_permit": "",
+    "griddepcontrol.launch_dependents": "",
+    "griddepcontrol.wait": "",
+}
+"""Instructions that are recorded for the rules, by the name of their row: the role of the amount, if they have one."""
+
 LEAST_DESCRIBED = 128
 """Bytes that an operand described by a matrix descriptor or a tensor map has at least: one row of a swizzle atom."""
+
+OPERAND_COLUMNS = 8
+"""Columns of an A operand in tensor memory: K is 32 bytes for every dense kind of MMA."""
 
 MATRIX_ROW = 16
 TENSOR_QUARTER = 16
@@ -53,7 +66,12 @@ def is_access(instruction: Instruction) -> bool:
     row = isa.row(instruction)
     if row is None or is_event(instruction):
         return False
-    return row.is_collective or _moves_time(row, instruction) or any(True for _ in _touched(instruction))
+    return (
+        row.name in NOTED
+        or row.is_collective
+        or _moves_time(row, instruction)
+        or any(True for _ in _touched(instruction))
+    )
 
 
 def is_asynchronous(instruction: Instruction) -> bool:
@@ -87,8 +105,9 @@ def registers(instruction: Instruction) -> Iterator[Register]:
         yield from registers_of(roles[access.role])
         if access.size and access.size in roles:
             yield from registers_of(roles[access.size])
-    if "idesc" in roles:
-        yield from registers_of(roles["idesc"])
+    for role in ("idesc", NOTED.get(row.name, "") if (row := isa.row(instruction)) else ""):
+        if role in roles:
+            yield from registers_of(roles[role])
 
 
 def build(instruction: Instruction, point: int, slots: Slots) -> Step:
@@ -137,8 +156,21 @@ def _times(instruction: Instruction, row: Row, point: int, reader: Reader) -> It
         yield _wait_group(KINDS[row.waits], count, point, commits="count" not in reader.roles)
     elif row.commits in KINDS:
         yield _commit(KINDS[row.commits], point)
+    if row.name in NOTED:
+        yield _note(point, reader, NOTED[row.name])
     if row.is_collective:
         yield lambda strand, order, positions: order.converge(_agent(strand, positions))
+
+
+def _note(point: int, reader: Reader, role: str) -> Part:
+    slot = reader.slot(role) if role in reader.roles else None
+
+    def run(strand: Strand, order: Order, positions: Positions) -> None:
+        del order
+        amount = 0 if slot is None else _first(strand.registers[slot])
+        strand.machine.record(Kind.OTHER, _agent(strand, positions), point, amount=amount)
+
+    return run
 
 
 def _fence(point: int) -> Part:
@@ -252,6 +284,8 @@ def _columns(instruction: Instruction, access: Access, reader: Reader) -> Callab
     if access.size and access.size in reader.roles:
         size = reader.slot(access.size)
         return lambda strand: _first(strand.registers[size])
+    if access.role == "a":
+        return lambda strand: OPERAND_COLUMNS
     if "idesc" in reader.roles:
         descriptor = reader.slot("idesc")
         return lambda strand: (_first(strand.registers[descriptor]) >> 17 & 0x3F) * 8

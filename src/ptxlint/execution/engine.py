@@ -392,7 +392,7 @@ class _Engine:
                 return
 
     def _conflicts(self, runs: Sequence[Run]) -> tuple[tuple[Conflict, ...], tuple[Event, ...]]:
-        """Accesses to common bytes that lack order in each schedule, with the events of the first that shows them.
+        """Accesses to common bytes that lack order in each schedule, with the events of the first run of that kind.
 
         Besides the inputs of the runs, loops of no and of one trip are tried: what they skip leaves accesses bare.
         """
@@ -413,11 +413,13 @@ class _Engine:
         binding = runs[0].binding
         few = (self._binding(binding.block, binding.cluster, size) for size in FEW_TRIPS)
         away = (run.binding for run in runs if run.binding.position != binding.position)
+        first: tuple[Event, ...] = ()
         for again in (binding, *away, *few):
             found, happened = _ordered(program, again)
             if found:
                 return found, happened
-        return (), ()
+            first = first or happened
+        return (), first
 
     def _result(
         self,
@@ -453,7 +455,7 @@ class _Engine:
 
 
 def _ordered(program: Program, binding: Binding) -> tuple[tuple[Conflict, ...], tuple[Event, ...]]:
-    """The conflicts that show in each ordered schedule, and the events of the first; none unless the runs go well."""
+    """The conflicts that show in each ordered schedule, and the events of the first; nothing unless it goes well."""
     found: dict[tuple[Failure, int, int], Conflict] | None = None
     happened: tuple[Event, ...] = ()
     for schedule in ORDERED_SCHEDULES:
@@ -462,15 +464,15 @@ def _ordered(program: Program, binding: Binding) -> tuple[tuple[Conflict, ...], 
         try:
             machine.run()
         except OutOfBudgetError:
-            return (), ()
+            return (), happened
         if not diagnosis.is_clean(machine):
-            return (), ()
+            return (), happened
         if found is None:
             found, happened = order.conflicts, tuple(machine.events)
         else:
             found = {key: conflict for key, conflict in found.items() if key in order.conflicts}
         if not found:
-            return (), ()
+            break
     return tuple((found or {}).values()), happened
 
 

@@ -186,6 +186,7 @@ class Order:
 
     def bar_leave(self, agent: Agent, number: int, generation: int) -> None:
         """The barrier has let an agent go."""
+        self.converge(agent)
         self.acquire(agent, self.bars.setdefault((agent.rank, number, generation), Clock()))
 
     def cluster_arrive(self, agent: Agent, generation: int, *, relaxed: bool) -> None:
@@ -194,6 +195,7 @@ class Order:
 
     def cluster_leave(self, agent: Agent, generation: int) -> None:
         """The cluster barrier has let an agent go."""
+        self.converge(agent)
         self.acquire(agent, self.clusters.setdefault(generation, Clock()))
 
     def fence(self, agent: Agent) -> None:
@@ -340,17 +342,22 @@ class Order:
 
 def _is_exempt(first: Access, second: Access) -> bool:
     """Whether a conflict is none: warps that run one instruction for the same time, and so write the same value where
-    they write to the same place; tensor-core operations of one thread, which are pipelined.
+    they write to the same place; MMAs of one thread, and loads and stores of one warp, which are pipelined.
 
     Source: PTX ISA, *Pipelined tcgen05 Instructions*; that replicated writes agree is observed in Triton's output.
     """
     if first.point == second.point and first.turn == second.turn:
         return True
-    is_in_tensor_memory = first.space is second.space is Space.TENSOR
-    return is_in_tensor_memory and first.moment.line == second.moment.line and first.moment.line[0] == TENSOR_CORE
+    if first.space is not Space.TENSOR or second.space is not Space.TENSOR:
+        return False
+    one, other = first.moment.line, second.moment.line
+    return one[0] in PIPELINED and other[0] in PIPELINED and one[1:] == other[1:]
 
 
 TENSOR_CORE = "tcgen05.commit"
+PIPELINED = frozenset({"tcgen05.commit", "tcgen05.ld", "tcgen05.st"})
+"""Kinds of lines whose accesses to tensor memory keep their order within one thread or warp."""
+
 GENERIC = frozenset({"warp", "cp.async"})
 """Kinds of lines whose accesses only a release and an acquire order."""
 

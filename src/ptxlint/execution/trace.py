@@ -28,6 +28,7 @@ class Kind(StrEnum):
     FENCE = "fence.proxy.async"
     COMMIT = "commit_group"
     WAIT_GROUP = "wait_group"
+    OTHER = "other"
 
 
 class Agent(NamedTuple):

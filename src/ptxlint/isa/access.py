@@ -55,7 +55,7 @@ def accesses(instruction: Instruction) -> tuple[Access, ...]:
         for access in known.accesses
         if access.role in by_role
         and not isinstance(by_role[access.role], Vector)
-        and isinstance(by_role[access.role], Address | Indexed) is not access.is_descriptor
+        and isinstance(by_role[access.role], Address | Indexed) is not (access.is_descriptor or access.is_bare)
     )
 
 

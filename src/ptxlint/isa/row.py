@@ -58,6 +58,7 @@ class Access:
     space: the state space when the row fixes it; None means that the modifiers say it (see `isa.space`).
     is_descriptor: the operand is a 64-bit matrix descriptor of shared memory, not an address.
     is_mapped: the operand names a tensor map, and the bytes are those of the tensor that the map describes.
+    is_bare: the operand is the address itself, not in brackets.
     bytes: how many bytes, when the row fixes it. size: the operand role that says how many (see `isa.access_bytes`).
     """
 
@@ -67,6 +68,7 @@ class Access:
     space: str | None = None
     is_descriptor: bool = False
     is_mapped: bool = False
+    is_bare: bool = False
     bytes: int | None = None
     size: str | None = None
 

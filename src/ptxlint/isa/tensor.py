@@ -141,7 +141,7 @@ _TCGEN05_ROWS: tuple[Row, ...] = (
         "tcgen05.dealloc",
         "taddr columns",
         _ALLOC,
-        accesses=(Access("taddr", Mode.WRITE, Proxy.TENSOR_MEMORY, space="tensor", size="columns"),),
+        accesses=(Access("taddr", Mode.WRITE, Proxy.TENSOR_MEMORY, space="tensor", is_bare=True, size="columns"),),
         is_collective=True,
     ),
     _tcgen05("tcgen05.relinquish_alloc_permit", "", _ALLOC, is_collective=True),
