@@ -10,7 +10,7 @@ import pytest
 from ptxlint import registry
 from ptxlint.result import Diagnosis, FileReport, KernelReport, Verdict
 from ptxlint.source import SourceLocation
-from ptxlint.suppression import ptx_comments, source_comments, suppressed
+from ptxlint.suppression import ptx_comments, settled, source_comments, suppressed
 
 RULE, OTHER = registry.rules()[:2]
 ALL = frozenset(rule.name for rule in registry.rules())
@@ -127,6 +127,28 @@ __global__ void loud() {{
         for line in reversed(frames):
             location = SourceLocation(str(source), line, 1, inlined_at=location)
         assert silenced("", finding(1, source=location))[0] == ([] if is_silenced else [1])
+
+    def test_an_unused_one_is_reported_once_a_run(self, source: Path) -> None:
+        """Line 3 is compiled into both modules, and neither needs its comment; the kernel's comment met no code."""
+        text = f'.loc 1 3 5\n.file 1 "{source}"\n'
+        files = [suppressed(FileReport(name), text, lambda: ALL) for name in ("a.ptx", "b.ptx")]
+        remarks = [
+            (file.path, remark.source, remark.message) for file in settled(files).files for remark in file.remarks
+        ]
+        assert remarks == [("a.ptx", SourceLocation(str(source), 3, 1), f"unused suppression of {RULE.name}")]
+
+    def test_one_that_another_module_needs_is_not(self, source: Path) -> None:
+        text = f'.loc 2 9 5, function_name $L__info_string0, inlined_at 1 3 5\n.file 1 "{source}"\n'
+        found = finding(1, source=SourceLocation(str(source), 3, 1))
+        needed = FileReport("b.ptx", (KernelReport("first", Verdict.FINDINGS),), (found,))
+        files = [suppressed(report, text, lambda: ALL) for report in (FileReport("a.ptx"), needed)]
+        assert [remark for file in settled(files).files for remark in file.remarks] == []
+        assert files[1].suppressed == 1
+
+    def test_a_mistake_is_reported(self, source: Path) -> None:
+        source.write_text("sync();  // ptxlint: ignore\n")
+        (file,) = settled([suppressed(FileReport("a.ptx"), f'.file 1 "{source}"\n', lambda: ALL)]).files
+        assert [remark.message.partition(":")[0] for remark in file.remarks] == ["suppression not understood"]
 
     def test_a_source_that_is_not_there(self) -> None:
         location = SourceLocation("/nowhere/k.cu", 3, 1)

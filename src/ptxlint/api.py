@@ -11,6 +11,7 @@ from ptxlint.config import Config
 from ptxlint.launch import Launch
 from ptxlint.result import Report
 from ptxlint.run import Plan, lint_module, reports
+from ptxlint.suppression import settled
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -43,4 +44,4 @@ def check(
     paths = [os.fspath(entry) for entry in what if entry not in texts]
     jobs_of_files = [plan.job(path) for path in plan.files(paths)]
     of_texts = (lint_module(text, "<string>", plan.options) for text in texts)
-    return Report((*of_texts, *reports(jobs_of_files, executor, jobs)))
+    return settled((*of_texts, *reports(jobs_of_files, executor, jobs)))

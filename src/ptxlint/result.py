@@ -71,11 +71,23 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceComment:
+    """A comment for ptxlint in the user's source, beside code that a module was compiled from.
+
+    `remark` is what to say about it when no module of the run uses it.
+    """
+
+    location: SourceLocation
+    remark: str
+    is_used: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FileReport:
     """All that was found in one file. With a `problem`, nothing else was.
 
-    `remarks` name what was accepted without being known, such as an opcode of a newer ISA. `suppressed` counts the
-    findings that comments silenced, `known` those that the baseline has.
+    `remarks` name what was accepted without being known, such as an opcode of a newer ISA, and comments that silence
+    nothing. `suppressed` counts the findings that comments silenced, `known` those that the baseline has.
     """
 
     path: str
@@ -86,6 +98,7 @@ class FileReport:
     faults: tuple[InternalFault, ...] = ()
     suppressed: int = 0
     known: int = 0
+    comments: tuple[SourceComment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

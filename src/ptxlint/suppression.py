@@ -8,23 +8,25 @@
 | `ignore-kernel[...]` in or directly above a kernel | the kernel |
 | `ignore-file[...]` | the file |
 
-A comment in inline assembly reaches the PTX; any other is read from the source lines that a finding's `.loc` names.
+A comment in inline assembly reaches the PTX; any other is read from the source files that the `.loc`s name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ptxlint.excerpt import source_file, source_lines
 from ptxlint.registry import UnknownSelectorError, expanded
-from ptxlint.result import Diagnosis, FileReport, Place, Verdict
+from ptxlint.result import Diagnosis, FileReport, Place, Report, SourceComment, Verdict
+from ptxlint.source import SourceLocation
 
 MARK = "ptxlint:"
 
 _COMMENT = re.compile(r"(?://|/\*)\s*ptxlint:\s*(?P<verb>[\w-]*)\s*(?:\[(?P<rules>[^\]]*)\])?(?P<reason>[^*]*)")
+_FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"([^"]*)"', re.MULTILINE)
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _NOT_PTX_CODE = re.compile(r"\s*(?:$|//|/\*|\.|[{}]\s*$|[\w$]+:\s*$)")
 _BLANK = re.compile(r"\s*(?:$|//|/\*)")
@@ -41,6 +43,11 @@ class Suppression:
     first: int
     last: int
     kernel: str = ""
+
+    @property
+    def remark(self) -> str:
+        """What to say when it silences nothing."""
+        return f"unused suppression of {', '.join(self.selectors)}"
 
     def covers(self, rule: str, line: int, kernel: str) -> bool:
         """Whether a finding of that rule on that line is silenced."""
@@ -59,21 +66,37 @@ class Comments:
 def suppressed(report: FileReport, text: str, ran: Callable[[], frozenset[str]]) -> FileReport:
     """The report without the findings that comments silence; `ran` gives the names of the rules that ran.
 
-    Comments of the PTX that silence nothing, and those that are not understood, become remarks.
+    Comments of the PTX that silence nothing, and those that are not understood, become remarks; those of the source
+    may be of use to another module, so that `settled` decides about them.
     """
     comments = ptx_comments(text) if MARK in text else Comments()
-    used: set[Suppression] = set()
-    kept = [finding for finding in report.findings if not _is_silenced(finding, report.path, comments, used)]
+    silencing = {finding: tuple(_silencing(finding, report.path, comments)) for finding in report.findings}
+    used = {use for uses in silencing.values() for use in uses}
+    kept = [finding for finding in report.findings if not silencing[finding]]
     unused = [
-        Place(comment.line, f"unused suppression of {', '.join(comment.selectors)}")
+        Place(comment.line, comment.remark)
         for comment in comments.suppressions
-        if comment not in used and _rules(comment.selectors) <= ran()
+        if ("", comment) not in used and _rules(comment.selectors) <= ran()
     ]
     return replace(
         without(report, kept),
         remarks=(*report.remarks, *comments.mistakes, *unused),
         suppressed=report.suppressed + len(report.findings) - len(kept),
+        comments=tuple(_met_in_sources(text, report.path, used, ran)),
     )
+
+
+def settled(files: Iterable[FileReport]) -> Report:
+    """The run over those files; comments of the source that no file needs are remarks of the first that has them."""
+    found = tuple(files)
+    said = {(comment.location, comment.remark) for file in found for comment in file.comments if comment.is_used}
+    ended = []
+    for file in found:
+        void = dict.fromkeys((comment.location, comment.remark) for comment in file.comments)
+        remarks = (Place(0, remark, source=location) for location, remark in void if (location, remark) not in said)
+        ended.append(replace(file, remarks=(*file.remarks, *remarks)) if void else file)
+        said.update(void)
+    return Report(tuple(ended))
 
 
 def without(report: FileReport, kept: Sequence[Diagnosis]) -> FileReport:
@@ -103,15 +126,33 @@ def source_comments(path: str) -> Comments:
     return _Text(lines, _NOT_SOURCE_CODE, _source_kernel).comments()
 
 
-def _is_silenced(finding: Diagnosis, ptx: str, comments: Comments, used: set[Suppression]) -> bool:
-    silencing = [c for c in comments.suppressions if c.covers(finding.rule, finding.line, finding.kernel)]
-    used.update(silencing)
-    return bool(silencing) or any(
-        comment.covers(finding.rule, frame.line, "")
-        for frame in (finding.source.frames() if finding.source else ())
-        if (path := source_file(frame, ptx))
-        for comment in source_comments(path).suppressions
-    )
+def _silencing(finding: Diagnosis, ptx: str, comments: Comments) -> Iterator[tuple[str, Suppression]]:
+    """The comments that silence the finding, each with the path of its source file, empty for the PTX itself."""
+    for comment in comments.suppressions:
+        if comment.covers(finding.rule, finding.line, finding.kernel):
+            yield "", comment
+    for frame in finding.source.frames() if finding.source else ():
+        if path := source_file(frame, ptx):
+            for comment in source_comments(path).suppressions:
+                if comment.covers(finding.rule, frame.line, ""):
+                    yield path, comment
+
+
+def _met_in_sources(
+    text: str, ptx: str, used: set[tuple[str, Suppression]], ran: Callable[[], frozenset[str]]
+) -> Iterator[SourceComment]:
+    """The comments that stand beside source lines that the module was compiled from."""
+    for number, name in _FILE.findall(text):
+        path = source_file(SourceLocation(name, 0, 0), ptx)
+        if path is None or source_comments(path) == Comments():
+            continue
+        lines = {int(line) for line in re.findall(rf"(?:\.loc|inlined_at)[ \t]+{number}[ \t]+(\d+)", text)}
+        for comment in source_comments(path).suppressions:
+            if _rules(comment.selectors) <= ran() and any(comment.first <= line <= comment.last for line in lines):
+                location = SourceLocation(path, comment.line, 1)
+                yield SourceComment(location, comment.remark, (path, comment) in used)
+        for mistake in source_comments(path).mistakes:
+            yield SourceComment(SourceLocation(path, mistake.line, 1), mistake.message, is_used=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from ptxlint.excerpt import cropped, source_line, split
@@ -57,9 +57,12 @@ def _file(file: FileReport, width: int) -> Iterator[list[Segment]]:
     for finding in file.findings:
         yield from _finding(file.path, finding, width)
         yield []
-    for message, places in _grouped(file.remarks).items():
+    for message, places in _grouped(place for place in file.remarks if place.line).items():
         lines = ", ".join(str(place.line) for place in places[:5]) + (", ..." if len(places) > 5 else "")
         yield [("note", "info"), (f": {file.path}:{lines}: {message}", "")]
+    for place in file.remarks:
+        if not place.line:
+            yield [("note", "info"), (f": {_origin(place)}: {place.message}", "")]
     for fault in file.faults:
         yield [("internal error", "error"), (f": {fault}", "")]
 
@@ -130,7 +133,7 @@ def _shortened(witness: tuple[Place, ...]) -> Iterator[Place]:
     yield from witness[-half:]
 
 
-def _grouped(places: tuple[Place, ...]) -> dict[str, list[Place]]:
+def _grouped(places: Iterable[Place]) -> dict[str, list[Place]]:
     grouped: dict[str, list[Place]] = {}
     for place in places:
         grouped.setdefault(place.message, []).append(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
@@ -15,8 +16,18 @@ from ptxlint.config import Config
 from ptxlint.result import Report, Verdict
 from ptxlint.rule import Severity
 from ptxlint.run import Plan, reports
+from ptxlint.suppression import settled
 
 _RANKS = (Severity.INFO, Severity.WARNING, Severity.ERROR)
+
+
+def part(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
+    """`I/N` as the two numbers, from 1."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    number, count = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= number <= count:
+        raise click.BadParameter(f"{text!r} is not a part and a number of parts, such as 2/5", ctx, param)
+    return number, count
 
 
 @click.command()
@@ -33,6 +44,9 @@ _RANKS = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing when nothing is wrong.")
 @click.option("--baseline", "baseline_path", metavar="FILE", help="Hide the findings that are in this baseline.")
 @click.option("--jobs", "-j", type=click.IntRange(0), metavar="N", help="Processes; 0, the default, for one a core.")
+@click.option(
+    "--shard", default="1/1", callback=part, metavar="I/N", help="Only part I of N of the files; see `ptxlint merge`."
+)
 @click.option("--debug", is_flag=True, help="Print the tracebacks of internal errors.")
 @launch_options
 def command(paths: tuple[str, ...], **settings: Any) -> int:
@@ -45,7 +59,7 @@ def command(paths: tuple[str, ...], **settings: Any) -> int:
     """
     config, plan = configured(settings)
     known = baseline.read(config.baseline) if config.baseline else ()
-    report = linted(plan, paths)
+    report = linted(plan, paths, settings["shard"])
     report, stale = baseline.unknown_in(report, known)
     status = exit_status(report, config, is_lenient=settings["exit_zero"])
     if not settings["quiet"] or status or any(report.findings):
@@ -59,10 +73,12 @@ def command(paths: tuple[str, ...], **settings: Any) -> int:
     return status
 
 
-def linted(plan: Plan, paths: tuple[str, ...]) -> Report:
-    """The report on all the files that the paths stand for."""
-    jobs = [plan.job(path) for path in plan.files(paths or (".",))]
-    return Report(tuple(tracked(reports(jobs, processes=plan.config.jobs), len(jobs))))
+def linted(plan: Plan, paths: tuple[str, ...], shard: tuple[int, int] = (1, 1)) -> Report:
+    """The report on the files that the paths stand for, or on every n-th of them for the shard (i, n)."""
+    number, count = shard
+    files = plan.files(paths or (".",))[number - 1 :: count]
+    jobs = [plan.job(path) for path in files]
+    return settled(tracked(reports(jobs, processes=plan.config.jobs), len(jobs)))
 
 
 def exit_status(report: Report, config: Config, *, is_lenient: bool) -> int:
