@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from multiprocessing.connection import wait
@@ -53,10 +53,12 @@ def produce(recipes: Sequence[Recipe], package: str, time_limit: float = 300.0, 
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    _build([each for each in recipes if not _built(options.out, each)], options.out, options.jobs, time_limit)
-    built = [(path.stem, each.arch) for each in recipes for path in _built(options.out, each)]
     version = version or metadata.version(package)
-    write_manifest(options.out, built, package, version)
+    waiting = [each for each in recipes if not _built(options.out, each)]
+    built: list[tuple[str, str]] = []
+    for _ in _build(waiting, options.out, options.jobs, time_limit):
+        built = [(path.stem, each.arch) for each in recipes for path in _built(options.out, each)]
+        write_manifest(options.out, built, package, version)
     missing = sum(1 for each in recipes if not _built(options.out, each))
     print(f"{package} {version}: {len(built)} modules, {missing} of {len(recipes)} recipes failed", flush=True)
     return 0 if built else 1
@@ -80,14 +82,17 @@ def _built(out: Path, recipe: Recipe) -> list[Path]:
     return [single] if single.exists() else sorted(out.glob(f"{recipe.name}__*.ptx"))
 
 
-def _build(recipes: list[Recipe], out: Path, jobs: int, time_limit: float) -> None:
+def _build(recipes: list[Recipe], out: Path, jobs: int, time_limit: float) -> Iterator[None]:
+    """Yield at the start and whenever a recipe has ended, so that what is built can be recorded."""
     waiting, running = sorted(recipes, key=_shuffled), list[_Job]()
+    yield
     while waiting or running:
         while waiting and len(running) < jobs:
             running.append(_start(waiting.pop(), out, time_limit))
         first = min(each.deadline for each in running)
         wait([each.process.sentinel for each in running], max(0.0, first - time.monotonic()))
         running = [each for each in running if not _finish(each, out)]
+        yield
 
 
 def _shuffled(recipe: Recipe) -> str:

@@ -10,7 +10,7 @@ import torch
 from bench.corpus.produce import Recipe, produce
 from bench.corpus.triton_capture import capture
 
-REQUIREMENTS = ("torch==2.13.0", "numpy==2.4.6", "triton==3.9.0", "flash-linear-attention==0.6.0", "liger-kernel==0.8.5")
+REQUIREMENTS = ("torch==2.13.0", "numpy==2.4.6", "triton==3.9.0", "flash-linear-attention==0.6.0")
 
 _SHAPES: Mapping[str, tuple[int, ...]] = {"wide": (2, 1024, 4, 64), "head": (2, 1024, 4), "row": (4,), "state": (4, 64)}
 _OPERATORS: Mapping[str, str] = {
