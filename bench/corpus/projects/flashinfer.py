@@ -207,11 +207,13 @@ def architecture(path: str, text: str) -> str:
     named = re.search(r"sm_?(90|100|103|120)", path)
     if named:
         return f"sm_{named[1]}a"
+    if "wgmma" in text:
+        return "sm_90a"
     if re.search(r"tcgen05|e2m1|f32x2|Max3 requires|redux\.\S*f32|\.v8\.b32|\.f32\.bf16", text):
         return "sm_100a"
     if "kind::mxf" in text:
         return "sm_120a"
-    return "sm_90a" if re.search(r"wgmma|mbarrier|cp\.async\.bulk|griddepcontrol", text) else "sm_80"
+    return "sm_90a" if re.search(r"mbarrier|cp\.async\.bulk|griddepcontrol", text) else "sm_80"
 
 
 def standalone(root: Path, flags: tuple[str, ...]) -> Iterator[Recipe]:
