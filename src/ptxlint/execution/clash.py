@@ -16,6 +16,7 @@ from ptxlint.execution.conflict_kinds import (
     mistake,
     path,
     place,
+    weakness,
 )
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.order import BULK, CP_ASYNC, TENSOR_CORE, Access, Conflict, Failure, Interval, Space, merged
@@ -118,6 +119,11 @@ class Clash:
         if self.path:
             return "let the first access be over before that release"
         return f"let {self.first.agent} arrive at a barrier after it, and {self.second.agent} wait there before"
+
+    @property
+    def weak(self) -> int | None:
+        """The arrive or wait on the way that hands nothing over."""
+        return next((event.point for event in self.path if weakness(event, self.execution.body)), None)
 
     @property
     def way(self) -> str:

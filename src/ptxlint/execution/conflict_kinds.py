@@ -6,7 +6,7 @@ the operation that makes the first, and the proxy fences.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -131,7 +131,8 @@ def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Exe
     if conflicts[0].failure in _FENCES:
         if all(conflict.failure is Failure.FENCED_LATE for conflict in conflicts):
             return Mistake.FENCED_LATE
-        elsewhere = any(_fences_elsewhere(execution.cfg, c.first.point, c.second.point) for c in conflicts)
+        ends = {conflict.second.point for conflict in conflicts} | {event.point for event in path if event.point >= 0}
+        elsewhere = any(_fences_elsewhere(execution.cfg, conflict.first.point, ends) for conflict in conflicts)
         return Mistake.FENCED_ELSEWHERE if elsewhere else Mistake.UNFENCED
     if conflicts[0].failure is Failure.LANES:
         return Mistake.LANES
@@ -149,7 +150,7 @@ def _unordered(first: Access, second: Access, path: Sequence[Event], execution: 
         return _tensor_core(first, path, execution)
     if line in _OWN_WAITS:
         return _OWN_WAITS[line]
-    weak = next((weakness for event in path if (weakness := _weakness(event, execution.body)) is not None), None)
+    weak = next((found for event in path if (found := weakness(event, execution.body)) is not None), None)
     if weak is not None and line == WARP_LINE:
         return weak
     is_both_copied = line == second.moment.line[0] == MBARRIER and first.is_write and second.is_write
@@ -198,7 +199,7 @@ def _tensor_core(first: Access, path: Sequence[Event], execution: Execution) -> 
     return Mistake.COPY_UNCOMMITTED if instruction.modifiers[:1] == ("cp",) else Mistake.MMA_UNCOMMITTED
 
 
-def _weakness(event: Event, body: Sequence[Instruction]) -> Mistake | None:
+def weakness(event: Event, body: Sequence[Instruction]) -> Mistake | None:
     """Why an arrive or a wait at an mbarrier hands nothing over."""
     if event.kind not in (Kind.ARRIVE, Kind.WAIT) or event.agent is None or event.object is None:
         return None
@@ -208,13 +209,13 @@ def _weakness(event: Event, body: Sequence[Instruction]) -> Mistake | None:
     return Mistake.SCOPE if is_remote and isa.scope(body[event.point]) == "cta" else None
 
 
-def _fences_elsewhere(cfg: Cfg, first: int, second: int) -> bool:
-    """Whether an async proxy fence that does not cover shared memory stands on a way from the first to the second."""
+def _fences_elsewhere(cfg: Cfg, first: int, ends: Collection[int]) -> bool:
+    """Whether an async proxy fence that does not cover shared memory stands on a way from the first access to an end."""
     for point, instruction in enumerate(cfg.body):
         coverage = isa.covers(instruction)
         if coverage is None or coverage.after is not Proxy.ASYNC or "shared::cta" in coverage.spaces:
             continue
-        if reaches(cfg, first, point) and reaches(cfg, point, second):
+        if reaches(cfg, first, point) and any(reaches(cfg, point, end) for end in ends):
             return True
     return False
 
@@ -244,7 +245,7 @@ def path(conflict: Conflict, events: Sequence[Event]) -> tuple[Event, ...]:
     first, second = conflict.first, conflict.second
     goal = _warps(second.agent)
     known: dict[object, tuple[Event, ...]] = dict.fromkeys(_origin(first), ())
-    leaving: dict[tuple[int, int], object] = {}
+    leaving = _inside(events[: first.when])
     for event in events[first.when : second.when]:
         if event.agent is None:
             continue
@@ -271,6 +272,12 @@ def _origin(access: Access) -> Warps:
     if kind == MBARRIER:
         return _warps(access.agent)
     return frozenset({(rank, number // WARP if kind == TENSOR_CORE else number)})
+
+
+def _inside(events: Sequence[Event]) -> dict[tuple[int, int], object]:
+    """The warps that are at a CTA barrier after some events, with the barrier."""
+    last = {warp: event for event in events if event.agent is not None for warp in _warps(event.agent)}
+    return {warp: _target(event) for warp, event in last.items() if event.kind is Kind.SYNC}
 
 
 def _leave(known: dict[object, tuple[Event, ...]], leaving: dict[tuple[int, int], object], warps: Warps) -> None:

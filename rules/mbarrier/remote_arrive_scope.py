@@ -1,0 +1,115 @@
+"""Arrives at barriers of other CTAs whose scope is their own CTA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxlint.facts import Facts, Mistake
+from ptxlint.rule import Finding, IsaRef, Rule, Severity
+
+
+class RemoteArriveScope(Rule):
+    """Threads hand memory to another CTA by an arrive whose scope is their own CTA.
+
+    Why: `.cta`, also the default, orders accesses for threads of the same CTA alone; the other CTA sees the arrival
+        counted, and may not see what was done before it. Contested for the hand-back of a slot that was only read:
+        CUTLASS does that with the default scope.
+    Fix: `mbarrier.arrive.release.cluster`, and a wait with `.acquire.cluster` on the other side.
+    Not reported: arrives after which the other CTA touches only memory that asynchronous operations read or wrote.
+    """
+
+    code = "PTX117"
+    severity = Severity.WARNING
+    isa = IsaRef("Parallel Synchronization and Communication Instructions: mbarrier.arrive", since="8.0")
+
+    good = (
+        """
+.version 8.3
+.target sm_90a
+.address_size 64
+.visible .entry kernel() .reqntid 32 .reqnctapercluster 2
+{
+.reg .pred %p<4>;
+.reg .b32 %r<8>;
+.shared .align 8 .b64 ready;
+.shared .align 4 .b8 message[128];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %cluster_ctarank;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra READY;
+mbarrier.init.shared.b64 [ready], 32;
+fence.mbarrier_init.release.cluster;
+READY:
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+shl.b32 %r3, %r1, 2;
+mov.u32 %r4, message;
+add.u32 %r4, %r4, %r3;
+xor.b32 %r5, %r2, 1;
+mapa.shared::cluster.u32 %r4, %r4, %r5;
+mov.u32 %r6, ready;
+mapa.shared::cluster.u32 %r6, %r6, %r5;
+st.shared::cluster.u32 [%r4], %r1;
+mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6];
+WAIT:
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [ready], 0;
+@!%p2 bra WAIT;
+mov.u32 %r4, message;
+add.u32 %r4, %r4, %r3;
+ld.shared.u32 %r7, [%r4];
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+ret;
+}
+""",
+    )
+    bad = (
+        """
+.version 8.3
+.target sm_90a
+.address_size 64
+.visible .entry kernel() .reqntid 32 .reqnctapercluster 2
+{
+.reg .pred %p<4>;
+.reg .b32 %r<8>;
+.shared .align 8 .b64 ready;
+.shared .align 4 .b8 message[128];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %cluster_ctarank;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra READY;
+mbarrier.init.shared.b64 [ready], 32;
+fence.mbarrier_init.release.cluster;
+READY:
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+shl.b32 %r3, %r1, 2;
+mov.u32 %r4, message;
+add.u32 %r4, %r4, %r3;
+xor.b32 %r5, %r2, 1;
+mapa.shared::cluster.u32 %r4, %r4, %r5;
+mov.u32 %r6, ready;
+mapa.shared::cluster.u32 %r6, %r6, %r5;
+st.shared::cluster.u32 [%r4], %r1;
+mbarrier.arrive.shared::cluster.b64 _, [%r6];  // expect: remote-arrive-scope
+WAIT:
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [ready], 0;
+@!%p2 bra WAIT;
+mov.u32 %r4, message;
+add.u32 %r4, %r4, %r3;
+ld.shared.u32 %r7, [%r4];
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+ret;
+}
+""",
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Report the arrive between the two accesses."""
+        for clash in facts.clashes(Mistake.SCOPE):
+            yield clash.finding(
+                f"{clash.early} after {clash.unfinished}; what hands them over has the scope of its own CTA",
+                "arrive with .release.cluster and wait with .acquire.cluster",
+                at=clash.weak,
+            )
