@@ -8,16 +8,18 @@ Where none does, the first symptom is reported as it is.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from ptxlint import isa
 from ptxlint.cfg import Cfg
 from ptxlint.execution.barriers import Mbarrier, NamedBarrier
 from ptxlint.execution.layout import RANK_SHIFT
-from ptxlint.execution.machine import Machine, Repair
+from ptxlint.execution.machine import Machine
+from ptxlint.execution.schedule import Repair
 from ptxlint.execution.strand import WARP, Strand
 from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
+from ptxlint.execution.waits import WaitGroup, history, is_touched, run_lengths, wait_groups
 from ptxlint.ir import Immediate, Register
 
 Try = Callable[[Repair], bool]
@@ -46,14 +48,6 @@ DIRECT = frozenset(
 """Faults that are what they seem: their place is where they were seen."""
 
 MOST_TRIALS = 24
-
-
-@dataclass(frozen=True, slots=True)
-class WaitGroup:
-    """Waits that belong together because they wait on common barriers, and those barriers."""
-
-    points: frozenset[int]
-    barriers: frozenset[int]
 
 
 def is_clean(machine: Machine) -> bool:
@@ -110,12 +104,10 @@ class _Diagnosis:
     def trip_counts_differ(self) -> bool:
         """Whether everyone who ever served the barriers that agents are stuck at has come to its regular end."""
         waits = list(self._waits())
-        served = [
-            arrival.agent
-            for _, _, barrier in waits
-            for arrivals, expects, copies in barrier.history
-            for arrival in (*arrivals, *expects, *copies)
-        ]
+        served: list[object] = []
+        for _, _, barrier in waits:
+            for arrivals, expects, copies in barrier.history:
+                served += [done.agent for done in (*arrivals, *expects)] + [copy.agent for copy in copies]
         alive = {(s.cta.rank, thread) for s in self.machine.blocked for thread in s.threads}
         agents = [agent for agent in served if isinstance(agent, Agent)]
         ended = all((agent.rank, agent.threads[0]) not in alive for agent in agents)
@@ -321,7 +313,7 @@ class _Diagnosis:
             rank = barrier.address >> RANK_SHIFT
             family = [a for a in (group.barriers if group else ()) if a >> RANK_SHIFT == rank] or [barrier.address]
             reruns = [self.rerun(Repair(flipped=points)), self.rerun(Repair(skipped=points)), self.machine]
-            if not any(_is_touched(again, family) for again in reruns) and not self._unreached_arrivals(reruns):
+            if not any(is_touched(again, family) for again in reruns) and not self._unreached_arrivals(reruns):
                 return self._incident(
                     Fault.NO_ARRIVAL,
                     point,
@@ -346,7 +338,7 @@ class _Diagnosis:
         return self._wait_incident(self._kind(group, event, repair), event)
 
     def _wait_incident(self, fault: Fault, event: Event) -> Incident:
-        barrier = self.machine.mbarriers[event.object] if event.object in self.machine.mbarriers else None
+        barrier = self.machine.mbarriers.get(-1 if event.object is None else event.object)
         turns = [e for e in self._history(event) if e.order <= event.order]
         details = {"parity": event.amount, "visit": len(turns), "phase": barrier.phase if barrier else 0}
         others = ((barrier.init_point, "initialized here"),) if barrier else ()
@@ -357,17 +349,17 @@ class _Diagnosis:
         if self._restarts(event.point):
             return Fault.PARITY_RESTARTED
         mended = self.rerun(repair)
-        asked = [e.amount for e in _history(mended.events, event)]
+        asked = [e.amount for e in history(mended.events, event)]
         if len(set(asked)) == 1:
             return Fault.PARITY_CONSTANT
-        runs = _run_lengths(asked)
+        runs = run_lengths(asked)
         if len(group.barriers) == 1 and len(runs) > 1 and all(length > 1 for length in runs[:-1]):
             return Fault.PARITY_OF_OTHER_SLOT
         return Fault.PARITY_CONSTANT
 
     def _history(self, event: Event) -> list[Event]:
         """The waits of an agent on the barrier of one of its waits, the one that it is stuck at included."""
-        return _history([*self.machine.events, *self._stuck_events()], event)
+        return history([*self.machine.events, *self._stuck_events()], event)
 
     def _stuck_events(self) -> list[Event]:
         end = len(self.machine.events)
@@ -385,8 +377,8 @@ class _Diagnosis:
                 key = (event.object, event.agent.threads[0])
                 if key not in seen:
                     seen.add(key)
-                    history = self._history(event)
-                    repeats.extend(b for a, b in zip(history, history[1:], strict=False) if a.amount == b.amount)
+                    asked = self._history(event)
+                    repeats.extend(b for a, b in itertools.pairwise(asked) if a.amount == b.amount)
         return min(repeats, key=lambda event: event.order, default=None)
 
     def _first_wait(self, group: WaitGroup) -> Event | None:
@@ -519,7 +511,7 @@ class _Diagnosis:
                 and e.agent.rank == strand.cta.rank
                 and strand.threads[0] in e.agent.threads
             ]
-            for first, second in zip(turns, turns[1:], strict=False):
+            for first, second in itertools.pairwise(turns):
                 if first.object == second.object and first.amount != second.amount:
                     return second
         return None
@@ -536,75 +528,3 @@ class _Diagnosis:
         order = len(self.machine.events)
         details.setdefault("phase", barrier.phase)
         return Incident(fault, point, strand.agent, barrier.address, order, details, tuple(others))
-
-
-def wait_groups(machine: Machine) -> list[WaitGroup]:
-    """The waits of a run, grouped by the barriers that they share."""
-    touched: dict[int, set[int]] = {}
-    for event in machine.events:
-        if event.kind is Kind.WAIT and event.object is not None:
-            touched.setdefault(event.point, set()).add(event.object)
-    for strand in machine.blocked:
-        if strand.state in ("stuck", "polling", "refused"):
-            touched.setdefault(strand.wanted[0], set()).add(strand.wanted[1])
-    groups: list[tuple[set[int], set[int]]] = []
-    for point, barriers in touched.items():
-        same = [group for group in groups if group[1] & barriers]
-        merged = ({point}, set(barriers))
-        for group in same:
-            merged[0].update(group[0])
-            merged[1].update(group[1])
-            groups.remove(group)
-        groups.append(merged)
-    return [WaitGroup(frozenset(points), frozenset(barriers)) for points, barriers in groups]
-
-
-def _history(events: Sequence[Event], event: Event) -> list[Event]:
-    """The waits of an agent on the barrier of one of its waits, polls and repeated looks at one phase left out."""
-    thread = event.agent.threads[0] if event.agent else -1
-    rank = event.agent.rank if event.agent else 0
-    found: list[Event] = []
-    worked = True
-    for other in events:
-        if other.agent is None or other.agent.rank != rank or thread not in other.agent.threads:
-            continue
-        if other.kind is not Kind.WAIT:
-            worked = worked or other.kind is not Kind.POLL
-        elif other.object == event.object:
-            if worked or not found or found[-1].amount != other.amount:
-                found.append(other)
-            worked = False
-    return found
-
-
-def _is_touched(machine: Machine, addresses: Iterable[int]) -> bool:
-    """Whether anything but waits happened to one of these barriers."""
-    barriers = [machine.mbarriers[address] for address in addresses if address in machine.mbarriers]
-    return any(barrier.arrivals or barrier.history or barrier.expects or barrier.unsized for barrier in barriers)
-
-
-def _run_lengths(values: Sequence[int]) -> list[int]:
-    runs: list[int] = []
-    for index, value in enumerate(values):
-        if index and values[index - 1] == value:
-            runs[-1] += 1
-        else:
-            runs.append(1)
-    return runs
-
-
-def involved(incident: Incident, machine: Machine, limit: int = 12) -> list[Event]:
-    """The last events that led to an incident: those of its barrier and of its agent's waits."""
-    chosen = [
-        event
-        for event in machine.events
-        if event.order <= incident.order
-        and (event.object == incident.object or _same_agent(event.agent, incident.agent))
-    ]
-    return chosen[-limit:]
-
-
-def _same_agent(first: Agent | None, second: Agent | None) -> bool:
-    return (
-        first is not None and second is not None and first.rank == second.rank and first.threads[0] == second.threads[0]
-    )

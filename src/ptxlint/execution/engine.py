@@ -7,31 +7,22 @@ within the budget.
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ptxlint import cfg as graphs
 from ptxlint import launch as launches
 from ptxlint.cfg import Cfg
-from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower
+from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower, ordered, waits
 from ptxlint.execution import slice as slices
 from ptxlint.execution.layout import Layout
-from ptxlint.execution.machine import (
-    LEAST_BOX,
-    NO_REPAIR,
-    SCHEDULES,
-    Machine,
-    OutOfBudgetError,
-    Repair,
-    Schedule,
-)
-from ptxlint.execution.order import Conflict, Failure, Order
-from ptxlint.execution.strand import WARP
+from ptxlint.execution.machine import Machine
+from ptxlint.execution.order import Conflict
 from ptxlint.execution.program import Binding, Program, Slot
+from ptxlint.execution.schedule import NO_REPAIR, SCHEDULES, OutOfBudgetError, Repair, Schedule
+from ptxlint.execution.shapes import Shapes, concerns_cluster
 from ptxlint.execution.trace import Event, Fault, Incident, Kind
-from ptxlint.ir import Function, Immediate, Instruction, Module, Register
+from ptxlint.ir import Function, Instruction, Module
 from ptxlint.launch import Dimensions, Launch
 
 STEPS = 60_000
@@ -43,14 +34,6 @@ ALL_STEPS = 400_000
 TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
 
-ORDERED_STEPS = 120_000
-"""Steps of one run that reports data accesses."""
-
-FEW_TRIPS = (0, 1)
-"""Assumed integers under which loops are skipped or run once."""
-
-ORDERED_SCHEDULES = (SCHEDULES[0], SCHEDULES[3])
-"""The schedules under which accesses are ordered; a conflict must show in each."""
 
 SIZES = (13, 300, 2000)
 """Assumed integers, tried in turn while they reach more."""
@@ -61,8 +44,6 @@ SMALL_SIZES = (4, 2, 1)
 OTHER_SIZES = (29, 301)
 """Assumed integers under which a fault must show as well, where they reach it, to be certain."""
 
-LIKELY_THREADS = (128, 256, 384, 32, 64, 96, 160, 192, 224, 288, 320, 416, 512, 640, 768, 1024)
-MOST_THREADS = 1024
 TENSOR_MAP_BYTES = 128
 ENOUGH_PHASES = 3
 ENOUGH_POINTS = 0.6
@@ -165,7 +146,7 @@ class _Engine:
         if not self.seeds and not any(accesses.is_asynchronous(instruction) for instruction in self.cfg.body):
             return self._result((), ())
         tried: list[list[Run]] = []
-        for block, cluster in self._shapes():
+        for block, cluster in Shapes(self.cfg, self.slice, self.launch):
             tried.append(self._runs(block, cluster))
             if self._is_settled(tried[-1]) or self.spent > ALL_STEPS:
                 break
@@ -203,13 +184,11 @@ class _Engine:
         if not all(run.is_clean for run in runs):
             return False
         if self.launch.block or self.function.directive("maxntid"):
-            return not any(_concerns_cluster(self.cfg.body[point]) for point in left)
+            return not any(concerns_cluster(self.cfg.body[point]) for point in left)
         return not left
 
     def _merit(self, runs: Sequence[Run]) -> tuple[bool, bool, int]:
-        """How much runs are worth: possible within the budget and the cluster, clean, reaching much. The first of equals
-        is the likeliest.
-        """
+        """How much runs are worth: possible within budget and cluster, clean, reaching much."""
         possible = not runs[0].out_of_budget and not any(run.machine.left_cluster for run in runs)
         return possible, all(run.is_clean for run in runs), len(self._covered(runs[0]))
 
@@ -248,64 +227,6 @@ class _Engine:
     def _covered(self, run: Run) -> set[int]:
         return {event.point for event in run.machine.events} & self.seeds
 
-    # Shapes
-
-    def _shapes(self) -> Iterator[tuple[Dimensions, Dimensions]]:
-        blocks = [self.launch.block] if self.launch.block else list(self._blocks())
-        clusters = [self.launch.cluster] if self.launch.cluster else list(self._clusters())
-        for cluster in clusters:
-            for block in blocks:
-                yield block, cluster
-
-    def _blocks(self) -> Iterator[Dimensions]:
-        bound = self.function.directive("maxntid")
-        if bound is not None:
-            yield (math.prod(bound.integers()), 1, 1)
-            return
-        least = self._least_threads()
-        for threads in dict.fromkeys((max(least, LIKELY_THREADS[0]), least, *LIKELY_THREADS)):
-            if threads >= least:
-                yield (threads, 1, 1)
-
-    def _least_threads(self) -> int:
-        """The smallest block, in whole warps, in which no comparison of the thread or warp index is idle."""
-        scales = self._thread_scales()
-        least = 1
-        for point in self.slice.points:
-            instruction = self.cfg.body[point]
-            if instruction.opcode != "setp":
-                continue
-            left, right = instruction.operands[1:3]
-            if isinstance(left, Register) and isinstance(right, Immediate) and isinstance(right.value, int):
-                scale = scales.get(left.name)
-                beyond = int(instruction.modifiers[0] in ("gt", "le", "hi", "ls", "eq", "ne"))
-                if scale is not None and 0 <= right.value * scale < MOST_THREADS:
-                    least = max(least, (right.value + beyond) * scale + (beyond ^ 1))
-        return min(-(-least // WARP) * WARP, MOST_THREADS)
-
-    def _thread_scales(self) -> dict[str, int]:
-        """For registers that hold the index of the thread, or of its warp or larger group: threads per step."""
-        scales: dict[str, int] = {}
-        for point in sorted(self.slice.points):
-            instruction = self.cfg.body[point]
-            if not instruction.operands or not isinstance(instruction.operands[0], Register):
-                continue
-            target, sources = instruction.operands[0].name, instruction.operands[1:]
-            if instruction.opcode == "mov" and str(sources[0]) == "%tid.x":
-                scales[target] = 1
-            elif isinstance(sources[0] if sources else None, Register) and str(sources[0]) in scales:
-                scale = scales[str(sources[0])]
-                if instruction.opcode in ("mov", "shfl", "cvt"):
-                    scales[target] = scale
-                elif instruction.opcode == "shr" and isinstance(sources[1], Immediate):
-                    scales[target] = scale << int(sources[1].value)
-        return scales
-
-    def _clusters(self) -> Iterator[Dimensions]:
-        yield (1, 1, 1)
-        if any(_concerns_cluster(self.cfg.body[point]) for point in self.slice.points):
-            yield from ((2, 1, 1), (1, 2, 1), (4, 1, 1), (2, 2, 1))
-
     # Inputs
 
     def _choose_inputs(self, block: Dimensions, cluster: Dimensions) -> Run:
@@ -333,9 +254,7 @@ class _Engine:
 
     def _binding(self, block: Dimensions, cluster: Dimensions, size: int) -> Binding:
         grid = self.launch.grid or (4 * cluster[0], cluster[1], cluster[2])
-        assumed = inputs.Assumed(
-            size, size, self.pointers, self.indices, {k: v for k, v in self.launch.parameters.items()}
-        )
+        assumed = inputs.Assumed(size, size, self.pointers, self.indices, self.launch.parameters)
         return Binding(block, cluster, grid, self.launch.dynamic_shared or 200_000, assumed)
 
     def _go(self, binding: Binding, schedule: Schedule, repair: Repair = NO_REPAIR) -> Run:
@@ -386,7 +305,7 @@ class _Engine:
                 key = (incident.fault, incident.point)
                 if key not in seen:
                     seen.add(key)
-                    witness = tuple(diagnosis.involved(incident, run.machine))
+                    witness = tuple(waits.involved(incident, run.machine))
                     yield Defect(incident, witness, (), True, run)
             if seen:
                 return
@@ -408,14 +327,14 @@ class _Engine:
         program = replace(
             lower.lower(self.cfg, wider, self.layout, frozenset(data)),
             initializers=self.program.initializers,
-            extents=_box_extents(runs[0].machine.events),
+            extents=ordered.box_extents(runs[0].machine.events),
         )
         binding = runs[0].binding
-        few = (self._binding(binding.block, binding.cluster, size) for size in FEW_TRIPS)
+        few = (self._binding(binding.block, binding.cluster, size) for size in ordered.FEW_TRIPS)
         away = (run.binding for run in runs if run.binding.position != binding.position)
         first: tuple[Event, ...] = ()
         for again in (binding, *away, *few):
-            found, happened = _ordered(program, again)
+            found, happened = ordered.run_ordered(program, again)
             if found:
                 return found, happened
             first = first or happened
@@ -454,57 +373,6 @@ class _Engine:
         )
 
 
-def _ordered(program: Program, binding: Binding) -> tuple[tuple[Conflict, ...], tuple[Event, ...]]:
-    """The conflicts that show in each ordered schedule, and the events of the first; nothing unless it goes well."""
-    found: dict[tuple[Failure, int, int], Conflict] | None = None
-    happened: tuple[Event, ...] = ()
-    for schedule in ORDERED_SCHEDULES:
-        order = Order()
-        machine = Machine(program, binding, schedule, ORDERED_STEPS, order=order)
-        try:
-            machine.run()
-        except OutOfBudgetError:
-            return (), happened
-        if not diagnosis.is_clean(machine):
-            return (), happened
-        if found is None:
-            found, happened = order.conflicts, tuple(machine.events)
-        else:
-            found = {key: conflict for key, conflict in found.items() if key in order.conflicts}
-        if not found:
-            break
-    return tuple((found or {}).values()), happened
-
-
-def _box_extents(happened: Sequence[Event]) -> dict[int, int]:
-    """Bytes of the tensor boxes of each copy: the room up to the next place that a copy fills, no more than expected."""
-    filled: dict[int, set[int]] = {}
-    expected: dict[int, int] = {}
-    for event in happened:
-        if event.kind is Kind.COPY and event.source >= 0:
-            filled.setdefault(event.point, set()).add(event.source)
-        if event.kind is Kind.EXPECT and event.object is not None:
-            expected[event.object] = event.amount
-    places = sorted({place for places in filled.values() for place in places})
-    following = dict(itertools.pairwise(places))
-    most = max(expected.values(), default=0)
-    extents = {}
-    for point, own in filled.items():
-        room = [following[place] - place for place in own if place in following]
-        if room:
-            extents[point] = max(LEAST_BOX, min(*room, most or LEAST_BOX))
-    return extents
-
-
 def _in_words(binding: Binding) -> str:
     block, cluster = ("x".join(map(str, extents)) for extents in (binding.block, binding.cluster))
     return f"{block} threads" + (f" in clusters of {cluster}" if binding.cluster_size > 1 else "")
-
-
-def _concerns_cluster(instruction: Instruction) -> bool:
-    return (
-        instruction.opcode in ("mapa", "getctarank")
-        or instruction.modifiers[:1] == ("cluster",)
-        or "multicast::cluster" in instruction.modifiers
-        or any(getattr(operand, "name", "").startswith("%cluster") for operand in instruction.operands)
-    )

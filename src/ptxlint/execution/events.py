@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ptxlint import isa
 from ptxlint.execution.barriers import Copy
-from ptxlint.execution.layout import LOCAL_WINDOW, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
+from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.strand import Strand, spread
 from ptxlint.execution.trace import Agent, Fault, Kind

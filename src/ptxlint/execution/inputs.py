@@ -64,9 +64,9 @@ def pointer_parameters(cfg: Cfg) -> frozenset[tuple[str, int]]:
             operand = instruction.operands[1]
             if isinstance(operand, Address) and isinstance(operand.base, Symbol) and operand.base.name in names:
                 start = operand.base.offset + operand.offset
-                for index, target in enumerate(isa.writes(instruction)):
-                    if target.type.endswith("64"):
-                        origin.setdefault(target.name, set()).add((operand.base.name, start + 8 * index))
+                for index, loaded in enumerate(isa.writes(instruction)):
+                    if loaded.type.endswith("64"):
+                        origin.setdefault(loaded.name, set()).add((operand.base.name, start + 8 * index))
     found: set[tuple[str, int]] = set(declared)
     for _ in range(3):
         for instruction in body:

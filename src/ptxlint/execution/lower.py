@@ -347,7 +347,7 @@ class _Lowering:
         varying = (reads | writes) & self.slice.varying
         special |= {self.slots.register(CARRY.name)}
         slots = [self.slots.register(name) for name in sorted(varying)]
-        return Region(tuple([*slots, *special]), tuple(self.slots.register(name) for name in sorted(writes)))
+        return Region((*slots, *special), tuple(self.slots.register(name) for name in sorted(writes)))
 
     def _meet(self, block: Block) -> int | None:
         join = self.slice.joins.get(block.index)

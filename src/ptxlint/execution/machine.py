@@ -7,15 +7,23 @@ that wait for lanes of their own warp go on alone; when that helps nobody either
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxlint.execution.barriers import MOST_ARRIVALS, Arrival, ClusterBarrier, Copy, Mbarrier, NamedBarrier
 from ptxlint.execution.layout import OFFSET_MASK, PARAMETER_WINDOW, RANK_SHIFT
 from ptxlint.execution.memory import Bytes
 from ptxlint.execution.order import Order
+from ptxlint.execution.schedule import (
+    LEAST_BOX,
+    NO_REPAIR,
+    THREADS_PER_STEP,
+    OutOfBudgetError,
+    Repair,
+    Schedule,
+    Turn,
+    Visit,
+)
 from ptxlint.execution.strand import WARP, Join, Region, Strand
 from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
 from ptxlint.isa import Proxy
@@ -26,47 +34,6 @@ if TYPE_CHECKING:
 BLOCKED = -1
 ENDED = -2
 PARTED = -3
-
-
-class Turn(StrEnum):
-    """Which agent runs next."""
-
-    FIFO = "fifo"
-    UP = "lowest thread first"
-    DOWN = "highest thread first"
-    INITIALIZER_LAST = "initializing thread last"
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """One way for hardware to choose: the order of agents, and whether copies land at once or as late as possible."""
-
-    order: Turn
-    late_copies: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.order}, copies {'late' if self.late_copies else 'at once'}"
-
-
-SCHEDULES = (
-    Schedule(Turn.FIFO),
-    Schedule(Turn.INITIALIZER_LAST),
-    Schedule(Turn.UP),
-    Schedule(Turn.DOWN, late_copies=True),
-    Schedule(Turn.FIFO, late_copies=True),
-)
-
-
-THREADS_PER_STEP = 8
-"""Parting an agent costs as much as a step for so many threads."""
-
-
-LEAST_BOX = 128
-"""Bytes of a tensor box when nothing says how many."""
-
-
-class OutOfBudgetError(Exception):
-    """The run took more steps than it was given."""
 
 
 class Cta:
@@ -81,34 +48,6 @@ class Cta:
         self.live_threads = threads
         self.named: dict[int, NamedBarrier] = {}
         self.exited = False
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """A change to the kernel tried in a run, to see whether it mends it. Points index the body.
-
-    flipped: waits that ask for the other parity. alternating: waits that ask each barrier for the phases in turn,
-    starting where they start, or with the parity `start`. counts: mbarriers that expect another number of arrivals. skipped: synchronization
-    points that are left out.
-    """
-
-    flipped: frozenset[int] = frozenset()
-    alternating: frozenset[int] = frozenset()
-    start: int | None = None
-    counts: Mapping[int, int] = field(default_factory=dict)
-    skipped: frozenset[int] = frozenset()
-
-
-NO_REPAIR = Repair()
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """The last wait of a thread on a barrier under an alternating repair: its parity, whether it is over, and when."""
-
-    parity: int
-    is_over: bool
-    tally: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """The synchronization slice: which instructions decide what the barriers of a kernel see.
 
 The backward closure, over data and control, of the operands of every synchronization instruction. It is insensitive to
-order, so it may hold too much and never too little, with one exception: stores at addresses that depend on the thread are
-taken for data, and a control word read back from one of them reads as 0 in every thread alike. Branches outside it are not taken: their region is skipped, from
-the branch to its immediate post-dominator. Paths that can only end in `trap` are failed assertions, not ways on.
+order, so it may hold too much and never too little, with one exception: stores at addresses that depend on the thread
+are taken for data, and a control word read back from one of them reads as 0 in every thread alike. Branches outside it
+are not taken: their region is skipped, from the branch to its immediate post-dominator. Paths that can only end in
+`trap` are failed assertions, not ways on.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def compute(cfg: Cfg, seeds: Mapping[int, Iterable[Register]]) -> Slice:
     controllers = _controllers(cfg, passable, joins)
     definitions = _definitions(cfg)
     everywhere = frozenset(point for block in passable for point in cfg.blocks[block].points)
-    varying = _varying(cfg, everywhere, definitions, controllers)
+    varying = _varying(cfg, everywhere, controllers)
     closure = _Closure(cfg, definitions, controllers, passable, varying)
     closure.run(seeds)
     points = frozenset(closure.points)
@@ -80,7 +81,7 @@ def _passable(cfg: Cfg) -> frozenset[int]:
         for block in cfg.blocks
         if block.leaves and not block.successors and block.points and _aborts(cfg.body[block.stop - 1])
     }
-    order = [block for block in cfg.reverse_postorder]
+    order = cfg.reverse_postorder
     doomed = set(aborting)
     changed = True
     while changed:
@@ -296,9 +297,7 @@ def _space(instruction: Instruction) -> str:
     return "generic"
 
 
-def _varying(
-    cfg: Cfg, points: frozenset[int], definitions: Mapping[str, Sequence[int]], controllers: Mapping[int, set[int]]
-) -> frozenset[str]:
+def _varying(cfg: Cfg, points: frozenset[int], controllers: Mapping[int, set[int]]) -> frozenset[str]:
     """Registers that may differ between the threads of one agent, over data and divergent control."""
     uses: dict[str, list[int]] = {}
     pending: list[str] = []

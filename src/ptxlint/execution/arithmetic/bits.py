@@ -202,22 +202,22 @@ def _half(table: int, c: int) -> int:
 
 def _two_input(table: int, ones: int) -> Function:
     functions: tuple[Function, ...] = (
-        lambda a, b: 0,  # noqa: ARG005
+        lambda a, b: 0,
         lambda a, b: (a | b) ^ ones,
         lambda a, b: (a ^ ones) & b,
-        lambda a, b: a ^ ones,  # noqa: ARG005
+        lambda a, b: a ^ ones,
         lambda a, b: a & (b ^ ones),
-        lambda a, b: b ^ ones,  # noqa: ARG005
+        lambda a, b: b ^ ones,
         lambda a, b: a ^ b,
         lambda a, b: a & b ^ ones,
         lambda a, b: a & b,
         lambda a, b: a ^ b ^ ones,
-        lambda a, b: b,  # noqa: ARG005
+        lambda a, b: b,
         lambda a, b: a ^ ones | b,
-        lambda a, b: a,  # noqa: ARG005
+        lambda a, b: a,
         lambda a, b: a | b ^ ones,
         lambda a, b: a | b,
-        lambda a, b: ones,  # noqa: ARG005
+        lambda a, b: ones,
     )
     return functions[table]
 

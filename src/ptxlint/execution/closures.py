@@ -1,0 +1,106 @@
+"""Building blocks of closures: slots of operands, and scalar functions applied thread by thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ptxlint.execution.arithmetic import Input, constant
+from ptxlint.execution.program import Slots, Step
+from ptxlint.execution.strand import Strand, lift, spread, uniform
+from ptxlint.ir import Address, Immediate, Instruction, Operand, Vector
+
+ALL_ONES = 0xFFFFFFFF
+
+
+Scalar = Callable[..., Any]
+
+
+def slot_of(slots: Slots, operand: Input, type_name: str) -> int:
+    """The slot of an operand that is read as the type."""
+    if isinstance(operand, Immediate):
+        return slots.constant(constant(operand, type_name))
+    return slots.operand(operand)
+
+
+def move(source: int, target: int) -> Step:
+    """The closure that copies a slot."""
+
+    def run(strand: Strand) -> None:
+        registers = strand.registers
+        registers[target] = registers[source]
+
+    return run
+
+
+def unary(function: Scalar, first: int, target: int) -> Step:
+    """The closure of a function of one slot."""
+
+    def run(strand: Strand) -> None:
+        registers = strand.registers
+        a = registers[first]
+        registers[target] = uniform(list(map(function, a))) if a.__class__ is tuple else function(a)
+
+    return run
+
+
+def binary(function: Scalar, first: int, second: int, target: int) -> Step:
+    """The closure of a function of two slots."""
+
+    def run(strand: Strand) -> None:
+        registers = strand.registers
+        a, b = registers[first], registers[second]
+        if a.__class__ is tuple or b.__class__ is tuple:
+            registers[target] = lift(function, (a, b), len(strand.threads))
+        else:
+            registers[target] = function(a, b)
+
+    return run
+
+
+def ternary(function: Scalar, first: int, second: int, third: int, target: int) -> Step:
+    """The closure of a function of three slots."""
+
+    def run(strand: Strand) -> None:
+        registers = strand.registers
+        a, b, c = registers[first], registers[second], registers[third]
+        if a.__class__ is tuple or b.__class__ is tuple or c.__class__ is tuple:
+            registers[target] = lift(function, (a, b, c), len(strand.threads))
+        else:
+            registers[target] = function(a, b, c)
+
+    return run
+
+
+def several(function: Scalar, inputs: Sequence[int], outputs: Sequence[int]) -> Step:
+    """The closure of a function with several results."""
+
+    def run(strand: Strand) -> None:
+        registers = strand.registers
+        arguments = [registers[slot] for slot in inputs]
+        if any(value.__class__ is tuple for value in arguments):
+            rows = [function(*row) for row in zip(*(spread(a, len(strand.threads)) for a in arguments), strict=True)]
+            for target, column in zip(outputs, zip(*rows, strict=True), strict=True):
+                registers[target] = uniform(column)
+        else:
+            for target, value in zip(outputs, function(*arguments), strict=True):
+                registers[target] = value
+
+    return run
+
+
+def address_of(slots: Slots, operand: Operand) -> tuple[int, int]:
+    """The slot of the base and the offset in bytes of an address operand."""
+    if isinstance(operand, Address):
+        return slots.operand(operand.base), operand.offset
+    return slots.operand(operand), 0
+
+
+def elements(operand: Operand) -> tuple[Operand, ...]:
+    """The elements of a vector operand, or the operand itself."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+def type_of(instruction: Instruction) -> str:
+    """The last modifier: the type of a memory instruction."""
+    return instruction.modifiers[-1]

@@ -1,0 +1,207 @@
+"""Loads, stores and atomics as closures, on shared, local, parameter and global memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ptxlint import isa
+from ptxlint.execution.arithmetic import identity
+from ptxlint.execution.closures import address_of, elements, slot_of, type_of
+from ptxlint.execution.layout import LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, WINDOW_SIZE
+from ptxlint.execution.program import Slot, Slots, Step
+from ptxlint.execution.strand import Strand, Value, lift, spread, uniform
+from ptxlint.ir import Address, Instruction, Register, Symbol, Vector
+
+
+def _load(instruction: Instruction, slots: Slots, parameters: frozenset[str]) -> Step:
+    roles = isa.roles(instruction)
+    targets = [slots.operand(target) for target in elements(roles["destination"])]
+    width = isa.type_width(type_of(instruction)) // 8
+    signed = type_of(instruction).startswith("s")
+    address = roles["address"]
+    if isinstance(address, Address) and isinstance(address.base, Symbol) and address.base.name in parameters:
+        offset = address.base.offset + address.offset
+        sources = [
+            slots.of(Slot("parameter", address.base.name, offset + index * width, width))
+            for index in range(len(targets))
+        ]
+        return _copies(sources, targets, width, signed)
+    base, offset = address_of(slots, address)
+    register_bits = max(
+        (isa.type_width(t.type) for t in elements(roles["destination"]) if isinstance(t, Register)), default=32
+    )
+    extend = _sign_extension(width, register_bits) if signed else None
+
+    def run(strand: Strand) -> None:
+        registers = strand.registers
+        where = registers[base]
+        for index, target in enumerate(targets):
+            value = read(strand, where, offset + index * width, width)
+            if extend is not None:
+                value = lift(extend, (value,), len(strand.threads)) if value.__class__ is tuple else extend(value)
+            registers[target] = value
+
+    return run
+
+
+def _sign_extension(width: int, bits: int) -> Callable[[int], int]:
+    sign = 1 << (8 * width - 1)
+    ones = (1 << bits) - 1
+    return lambda value: ((value ^ sign) - sign) & ones
+
+
+def _copies(sources: Sequence[int], targets: Sequence[int], width: int, signed: bool) -> Step:
+    extend = _sign_extension(width, max(32, 8 * width)) if signed else identity
+    pairs = list(zip(sources, targets, strict=True))
+
+    def run(strand: Strand) -> None:
+        registers = strand.registers
+        for source, target in pairs:
+            registers[target] = extend(registers[source])
+
+    return run
+
+
+def read(strand: Strand, where: Value, offset: int, width: int) -> Value:
+    """What the threads of a strand find at an address (plus an offset), generic or of its own window."""
+    if where.__class__ is not tuple:
+        return read_at(strand, where + offset, width)
+    found = [read_at(strand, address + offset, width) for address in where]
+    return uniform([value[i] if value.__class__ is tuple else value for i, value in enumerate(found)])
+
+
+def read_at(strand: Strand, address: int, width: int) -> Value:
+    """The value at one address; of local memory, the value of each thread."""
+    if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
+        return _read_local(strand, address, width)
+    if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
+        return strand.machine.shared_memory.load(address - SHARED_WINDOW, width)
+    if address < WINDOW_SIZE:
+        return strand.machine.shared_memory.load(address, width)
+    if PARAMETER_WINDOW <= address < LOCAL_WINDOW:
+        return strand.machine.parameter_memory(address, width)
+    return strand.machine.global_memory.load(address, width)
+
+
+def _read_local(strand: Strand, address: int, width: int) -> Value:
+    stored = strand.local.get(address)
+    if stored is not None and stored[0] == width:
+        return stored[1]
+    if stored is not None and stored[0] > width:
+        ones = (1 << 8 * width) - 1
+        value = stored[1]
+        return uniform([v & ones for v in value]) if value.__class__ is tuple else value & ones
+    for start in range(max(address - 15, LOCAL_WINDOW), address):
+        other = strand.local.get(start)
+        if other is not None and start + other[0] >= address + width:
+            shift, ones = 8 * (address - start), (1 << 8 * width) - 1
+            value = other[1]
+            return uniform([v >> shift & ones for v in value]) if value.__class__ is tuple else value >> shift & ones
+    parts = [strand.local.get(address + i) for i in range(width)]
+    value = 0
+    for index, part in enumerate(parts):
+        if part is not None and part[1].__class__ is not tuple:
+            value |= part[1] << 8 * index
+    return value & (1 << 8 * width) - 1
+
+
+def _store(instruction: Instruction, slots: Slots, parameters: frozenset[str]) -> Step:
+    roles = isa.roles(instruction)
+    sources = [slot_of(slots, value, type_of(instruction)) for value in elements(roles["value"])]  # type: ignore[arg-type]
+    width = isa.type_width(type_of(instruction)) // 8
+    base, offset = address_of(slots, roles["address"])
+    ones = (1 << 8 * width) - 1
+
+    def run(strand: Strand) -> None:
+        registers = strand.registers
+        for index, source in enumerate(sources):
+            write(strand, registers[base], offset + index * width, width, registers[source], ones)
+
+    return run
+
+
+def write(strand: Strand, where: Value, offset: int, width: int, value: Value, ones: int) -> None:
+    """Store a value where the threads of a strand say."""
+    if where.__class__ is not tuple:
+        address = where + offset
+        if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
+            strand.local[address] = (width, value)
+            return
+        last = value[-1] if value.__class__ is tuple else value
+        _write_shared(strand, address, width, last & ones)
+        return
+    for address, item in zip(where, spread(value, len(where)), strict=True):
+        if LOCAL_WINDOW <= address + offset < LOCAL_WINDOW + WINDOW_SIZE:
+            strand.local[address + offset] = (width, item)
+        else:
+            _write_shared(strand, address + offset, width, item & ones)
+
+
+def _write_shared(strand: Strand, address: int, width: int, value: int) -> None:
+    machine = strand.machine
+    if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
+        machine.shared_memory.store(address - SHARED_WINDOW, width, value)
+    elif address < WINDOW_SIZE:
+        machine.shared_memory.store(address, width, value)
+    else:
+        machine.global_memory.store(address, width, value)
+    strand.progress()
+
+
+ATOMIC: dict[str, Callable[[int, int, int], int]] = {
+    "add": lambda old, value, ones: (old + value) & ones,
+    "and": lambda old, value, ones: old & value,
+    "or": lambda old, value, ones: old | value,
+    "xor": lambda old, value, ones: old ^ value,
+    "exch": lambda old, value, ones: value & ones,
+    "min": lambda old, value, ones: min(old, value),
+    "max": lambda old, value, ones: max(old, value),
+    "inc": lambda old, value, ones: 0 if old >= value else old + 1,
+    "dec": lambda old, value, ones: value if old == 0 or old > value else old - 1,
+}
+
+
+def _atomic(instruction: Instruction, slots: Slots, parameters: frozenset[str]) -> Step | None:
+    """atom and red, thread by thread in lane order."""
+    roles = isa.roles(instruction)
+    kind = next((m for m in instruction.modifiers if m in ATOMIC or m == "cas"), None)
+    if kind is None or isinstance(roles["value"], Vector) or type_of(instruction)[0] not in "bsu":
+        return None
+    width = isa.type_width(type_of(instruction)) // 8
+    ones = (1 << 8 * width) - 1
+    base, offset = address_of(slots, roles["address"])
+    value = slot_of(slots, roles["value"], type_of(instruction))  # type: ignore[arg-type]
+    compare = slot_of(slots, roles["compare"], type_of(instruction)) if kind == "cas" else value  # type: ignore[arg-type]
+    destination = roles.get("destination")
+    target = slots.register(destination.name) if isinstance(destination, Register) else None
+    operation = ATOMIC.get(kind)
+
+    def run(strand: Strand) -> None:
+        registers = strand.registers
+        count = len(strand.threads)
+        results = []
+        columns = zip(*(spread(registers[slot], count) for slot in (base, value, compare)), strict=True)
+        for where, operand, expected in columns:
+            old = read_at(strand, where + offset, width)
+            old = old[0] if old.__class__ is tuple else old
+            if operation is not None:
+                new = operation(old, operand & ones, ones)
+            else:
+                new = operand if old == expected & ones else old
+            if new != old:
+                write(strand, where, offset, width, new, ones)
+            results.append(old)
+        if target is not None:
+            registers[target] = uniform(results)
+
+    return run
+
+
+MAKERS: dict[str, Callable[[Instruction, Slots, frozenset[str]], Step | None]] = {
+    "ld": _load,
+    "ldu": _load,
+    "st": _store,
+    "atom": _atomic,
+    "red": _atomic,
+}
+"""By opcode."""

@@ -1,0 +1,90 @@
+"""The waits of a run: which belong together, what an agent has waited for before, what led to an incident."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ptxlint.execution.machine import Machine
+from ptxlint.execution.trace import Agent, Event, Incident, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class WaitGroup:
+    """Waits that belong together because they wait on common barriers, and those barriers."""
+
+    points: frozenset[int]
+    barriers: frozenset[int]
+
+
+def wait_groups(machine: Machine) -> list[WaitGroup]:
+    """The waits of a run, grouped by the barriers that they share."""
+    touched: dict[int, set[int]] = {}
+    for event in machine.events:
+        if event.kind is Kind.WAIT and event.object is not None:
+            touched.setdefault(event.point, set()).add(event.object)
+    for strand in machine.blocked:
+        if strand.state in ("stuck", "polling", "refused"):
+            touched.setdefault(strand.wanted[0], set()).add(strand.wanted[1])
+    groups: list[tuple[set[int], set[int]]] = []
+    for point, barriers in touched.items():
+        same = [group for group in groups if group[1] & barriers]
+        merged = ({point}, set(barriers))
+        for group in same:
+            merged[0].update(group[0])
+            merged[1].update(group[1])
+            groups.remove(group)
+        groups.append(merged)
+    return [WaitGroup(frozenset(points), frozenset(barriers)) for points, barriers in groups]
+
+
+def history(events: Sequence[Event], event: Event) -> list[Event]:
+    """The waits of an agent on the barrier of one of its waits, polls and repeated looks at one phase left out."""
+    thread = event.agent.threads[0] if event.agent else -1
+    rank = event.agent.rank if event.agent else 0
+    found: list[Event] = []
+    worked = True
+    for other in events:
+        if other.agent is None or other.agent.rank != rank or thread not in other.agent.threads:
+            continue
+        if other.kind is not Kind.WAIT:
+            worked = worked or other.kind is not Kind.POLL
+        elif other.object == event.object:
+            if worked or not found or found[-1].amount != other.amount:
+                found.append(other)
+            worked = False
+    return found
+
+
+def is_touched(machine: Machine, addresses: Iterable[int]) -> bool:
+    """Whether anything but waits happened to one of these barriers."""
+    barriers = [machine.mbarriers[address] for address in addresses if address in machine.mbarriers]
+    return any(barrier.arrivals or barrier.history or barrier.expects or barrier.unsized for barrier in barriers)
+
+
+def run_lengths(values: Sequence[int]) -> list[int]:
+    """The lengths of the runs of equal values."""
+    runs: list[int] = []
+    for index, value in enumerate(values):
+        if index and values[index - 1] == value:
+            runs[-1] += 1
+        else:
+            runs.append(1)
+    return runs
+
+
+def involved(incident: Incident, machine: Machine, limit: int = 12) -> list[Event]:
+    """The last events that led to an incident: those of its barrier and of its agent's waits."""
+    chosen = [
+        event
+        for event in machine.events
+        if event.order <= incident.order
+        and (event.object == incident.object or _same_agent(event.agent, incident.agent))
+    ]
+    return chosen[-limit:]
+
+
+def _same_agent(first: Agent | None, second: Agent | None) -> bool:
+    return (
+        first is not None and second is not None and first.rank == second.rank and first.threads[0] == second.threads[0]
+    )
