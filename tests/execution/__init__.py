@@ -1,0 +1,1 @@
+"""The execution engine piece by piece, on short snippets of PTX."""
