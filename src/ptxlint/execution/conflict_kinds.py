@@ -113,16 +113,18 @@ def is_consumed(conflict: Conflict, execution: Execution) -> bool:
     release = next((event for event in later if event.kind in RELEASES and _is_by(event, own)), None)
     goal = conflict.second.point if release is None else release.point
     loaded = set(isa.writes(execution.body[first.point]))
-    for point in range(first.point + 1, len(execution.body)):
-        if loaded.intersection(isa.reads(execution.body[point])) and _comes_before(execution.cfg, point, goal):
-            return True
-    return False
+    return any(
+        loaded.intersection(isa.reads(execution.body[point])) and _lies_between(execution.cfg, first.point, point, goal)
+        for point in range(first.point + 1, len(execution.body))
+    )
 
 
-def _comes_before(cfg: Cfg, point: int, goal: int) -> bool:
-    """Whether every way to an instruction leads over another."""
+def _lies_between(cfg: Cfg, start: int, point: int, goal: int) -> bool:
+    """Whether every way from one instruction to another leads over a third, as far as blocks show it."""
     block, last = cfg.block_of[point], cfg.block_of[goal]
-    return point < goal if block == last else cfg.dominates(block, last)
+    if block == last and start < goal:
+        return point < goal
+    return block == cfg.block_of[start] or cfg.dominates(block, last)
 
 
 def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Execution) -> Mistake:
@@ -210,7 +212,7 @@ def weakness(event: Event, body: Sequence[Instruction]) -> Mistake | None:
 
 
 def _fences_elsewhere(cfg: Cfg, first: int, ends: Collection[int]) -> bool:
-    """Whether an async proxy fence that does not cover shared memory stands on a way from the first access to an end."""
+    """Whether an async proxy fence that does not cover shared memory stands on a way from an access to an end."""
     for point, instruction in enumerate(cfg.body):
         coverage = isa.covers(instruction)
         if coverage is None or coverage.after is not Proxy.ASYNC or "shared::cta" in coverage.spaces:
