@@ -1,0 +1,98 @@
+"""The mutants of a module: every operator at every instruction, or the same sample of them each time."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.mutants.operators import OPERATORS
+from bench.mutants.statement import Statement, read_statement
+from ptxlint.ir import Function, Instruction, Register
+from ptxlint.parse import parse
+
+_PARITY_STEPS = frozenset({"xor", "and", "not", "mov", "selp", "shr", "shl", "cvt", "add", "sub", "or"})
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A module's text with one statement replaced; the lines keep their numbers."""
+
+    module: str
+    operator: str
+    line: int
+    opcode: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        """What tells it from every other mutant of any module."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def mutants(module: str, text: str) -> Iterator[Mutant]:
+    """Every mutant of the module, by line and operator."""
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    for function in parse(text).functions:
+        parity = _parity_registers(function)
+        for instruction in function.body or ():
+            begin = starts[instruction.span.line - 1] + instruction.span.column - 1
+            end = text.index(";", begin)
+            statement = read_statement(text[begin:end])
+            if statement is None:
+                continue
+            for operator, mutated in _mutations(statement, _writes(instruction, parity)):
+                lines = "\n" * text.count("\n", begin, end)
+                changed = f"{text[:begin]}{mutated}{lines}{text[end + 1 :]}"
+                yield Mutant(module, operator, instruction.span.line, statement.opcode, changed)
+
+
+def sample(found: Sequence[Mutant], limit: int) -> list[Mutant]:
+    """So many of the mutants: operators in turn, each operator's in an order that depends on nothing but the mutant."""
+    by_operator: dict[str, list[Mutant]] = {}
+    for mutant in sorted(found, key=lambda mutant: mutant.key):
+        by_operator.setdefault(mutant.operator, []).append(mutant)
+    chosen: list[Mutant] = []
+    while by_operator and len(chosen) < limit:
+        for operator in sorted(by_operator):
+            chosen.append(by_operator[operator].pop())
+            if not by_operator[operator]:
+                del by_operator[operator]
+    return sorted(chosen[:limit], key=lambda mutant: (mutant.line, mutant.operator))
+
+
+def _mutations(statement: Statement, is_parity: bool) -> Iterator[tuple[str, str]]:
+    for operator in OPERATORS:
+        if operator.needs_parity and not is_parity:
+            continue
+        mutated = operator.mutate(statement)
+        if mutated is not None:
+            yield operator.name, mutated
+
+
+def _writes(instruction: Instruction, registers: frozenset[str]) -> bool:
+    return _destination(instruction) in registers
+
+
+def _destination(instruction: Instruction) -> str | None:
+    first = instruction.operands[0] if instruction.operands else None
+    return first.name if isinstance(first, Register) else None
+
+
+def _parity_registers(function: Function) -> frozenset[str]:
+    """The registers from which the parities of waits are computed, by moves and bit operations alone."""
+    body = function.body or ()
+    waits = [each for each in body if each.opcode == "mbarrier" and "parity" in each.modifiers]
+    known = {operand.name for wait in waits for operand in wait.operands[2:3] if isinstance(operand, Register)}
+    steps = [each for each in body if each.opcode in _PARITY_STEPS]
+    while True:
+        grown = {
+            operand.name
+            for step in steps
+            if _destination(step) in known
+            for operand in step.operands[1:]
+            if isinstance(operand, Register) and operand.type != "pred"
+        }
+        if grown <= known:
+            return frozenset(known)
+        known |= grown

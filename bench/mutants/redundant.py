@@ -1,0 +1,47 @@
+"""The mutants that are no fault: `redundant.toml`, each argued for.
+
+[[redundant]]
+reason = "..."
+module = "fixtures/ring.*"    # globs; all that are given must match
+operator = "drop-init-fence"
+opcode = "*"
+lines = [120, 131]            # of the PTX; all when absent
+"""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from bench.mutants.mutant import Mutant
+
+STORE = Path(__file__).with_name("redundant.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An argument and the mutants that it is about."""
+
+    reason: str
+    operator: str
+    module: str = "*"
+    opcode: str = "*"
+    lines: tuple[int, ...] = ()
+
+    def covers(self, mutant: Mutant) -> bool:
+        """Whether the argument is about this mutant."""
+        pairs = ((mutant.operator, self.operator), (mutant.module, self.module), (mutant.opcode, self.opcode))
+        is_there = not self.lines or mutant.line in self.lines
+        return is_there and all(fnmatchcase(value, pattern) for value, pattern in pairs)
+
+
+def read_redundant(store: Path = STORE) -> tuple[Entry, ...]:
+    """The arguments."""
+    tables = tomllib.loads(store.read_text(encoding="utf-8")).get("redundant", [])
+    return tuple(Entry(**{**table, "lines": tuple(table.get("lines", ()))}) for table in tables)
+
+
+def is_redundant(mutant: Mutant, entries: Sequence[Entry]) -> bool:
+    """Whether one of the arguments is about the mutant."""
+    return any(entry.covers(mutant) for entry in entries)
