@@ -26,8 +26,9 @@ from ptxlint.execution.order import (
 )
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.slice import registers_of
-from ptxlint.execution.strand import Strand, spread
+from ptxlint.execution.strand import Strand
 from ptxlint.execution.trace import Agent, Kind
+from ptxlint.execution.values import spread
 from ptxlint.ir import Address, Immediate, Instruction, Register
 from ptxlint.isa import Access, Mode, Proxy, Row, Tracking
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from ptxlint.execution.arithmetic import Input, constant
 from ptxlint.execution.program import Slots, Step
-from ptxlint.execution.strand import Strand, lift, spread, uniform
+from ptxlint.execution.strand import Strand
+from ptxlint.execution.values import lift, spread, uniform
 from ptxlint.ir import Address, Immediate, Instruction, Operand, Vector
 
 ALL_ONES = 0xFFFFFFFF

@@ -9,7 +9,8 @@ from ptxlint.execution import lanes, loads, windows
 from ptxlint.execution.arithmetic import Computation, identity, scalar
 from ptxlint.execution.closures import ALL_ONES, binary, elements, move, several, slot_of, ternary, unary
 from ptxlint.execution.program import Slots, Step, is_volatile
-from ptxlint.execution.strand import Strand, spread, uniform
+from ptxlint.execution.strand import Strand, merge_local
+from ptxlint.execution.values import interleave, spread, uniform
 from ptxlint.ir import Instruction, Register
 
 
@@ -31,6 +32,27 @@ def unknown(instruction: Instruction, slots: Slots) -> Step:
     def run(strand: Strand) -> None:
         for target in targets:
             strand.registers[target] = 0
+
+    return run
+
+
+def guarded_effect(step: Step, guard: int, negated: bool, targets: Sequence[int]) -> Step:
+    """The closure of a store or an atomic under a guard: only the threads where it holds run it."""
+
+    def run(strand: Strand) -> None:
+        condition = strand.registers[guard]
+        if condition.__class__ is not tuple:
+            if (condition == 0) is negated:
+                step(strand)
+            return
+        acting = [i for i, value in enumerate(condition) if (value == 0) is negated]
+        others = [i for i, value in enumerate(condition) if (value == 0) is not negated]
+        part, rest = strand.part(acting), strand.part(others)
+        step(part)
+        order = sorted((thread, s, i) for s, own in enumerate((part, rest)) for i, thread in enumerate(own.threads))
+        for target in targets:
+            strand.registers[target] = interleave([part.registers[target], rest.registers[target]], order)
+        merge_local(strand, (part, rest), order)
 
     return run
 

@@ -205,9 +205,14 @@ class _Engine:
                 self.hinging.append(defect)
                 return None
             assumptions.append(f"trip counts as integer parameters of {run.binding.inputs.size} make them")
+        if not self.launch.cluster and run.binding.cluster_size > 1:
+            assumptions.append(f"launched with {_in_words(run.binding)}")
+        elif defect.fault is Fault.REINIT and not self.launch.block and not self.slice.varying:
+            assumptions.append("launched with more than one thread")
         rivals = [runs for runs in tried if point in self._covered(runs[0]) and not runs[0].out_of_budget]
         if any(all(other.is_clean for other in runs) for runs in rivals):
             assumptions.append(f"launched with {_in_words(run.binding)}")
+        assumptions = list(dict.fromkeys(assumptions))
         for size in OTHER_SIZES:
             binding = self._binding(run.binding.block, run.binding.cluster, size)
             other = self._go(binding, defect.run.schedule)

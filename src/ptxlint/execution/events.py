@@ -13,8 +13,9 @@ from ptxlint import isa
 from ptxlint.execution.barriers import Copy
 from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from ptxlint.execution.program import Slots, Step
-from ptxlint.execution.strand import Strand, spread
+from ptxlint.execution.strand import Strand
 from ptxlint.execution.trace import Agent, Fault, Kind
+from ptxlint.execution.values import spread, uniform
 from ptxlint.ir import Address, Instruction, Not, Operand, Register
 
 Positions = Sequence[int] | None
@@ -145,19 +146,24 @@ def _arrive(instruction: Instruction, point: int, reader: Reader) -> Event:
 
     def run(strand: Strand, positions: Positions) -> None:
         machine = strand.machine
-        phase = 0
+        taken: dict[int, int] = {}
         for (raw, number), who, threads in groups(strand, positions, (base, amount)):
             address = shared_address(raw + offset)
             if is_remote:
                 machine.remote(strand, point, address)
             if has_tx:
-                for _ in range(threads):
-                    phase = machine.arrive(who, point, address, 1, expect=number, drop=drop, relaxed=relaxed)
+                phases = [
+                    machine.arrive(who, point, address, 1, expect=number, drop=drop, relaxed=relaxed)
+                    for _ in range(threads)
+                ]
             else:
-                phase = machine.arrive(who, point, address, number * threads, drop=drop, relaxed=relaxed)
+                phases = [machine.arrive(who, point, address, number * threads, drop=drop, relaxed=relaxed)] * threads
+            taken.update(zip(who.threads, phases, strict=True))
         strand.progress()
         if token is not None:
-            strand.registers[token] = phase
+            before = spread(strand.registers[token], len(strand.threads))
+            kept = zip(strand.threads, before, strict=True)
+            strand.registers[token] = uniform([taken.get(thread, old) for thread, old in kept])
 
     return run
 

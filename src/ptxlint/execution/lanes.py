@@ -8,7 +8,8 @@ from ptxlint import isa
 from ptxlint.execution.closures import ALL_ONES, slot_of, type_of
 from ptxlint.execution.loads import ATOMIC
 from ptxlint.execution.program import Slots, Step
-from ptxlint.execution.strand import WARP, Strand, spread, uniform
+from ptxlint.execution.strand import WARP, Strand
+from ptxlint.execution.values import spread, uniform
 from ptxlint.ir import Instruction, Not, Pair, Register, Sink
 
 

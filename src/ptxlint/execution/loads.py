@@ -8,8 +8,10 @@ from ptxlint import isa
 from ptxlint.execution.arithmetic import identity
 from ptxlint.execution.closures import address_of, elements, slot_of, type_of
 from ptxlint.execution.layout import LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, WINDOW_SIZE
+from ptxlint.execution.memory import load_local, store_local, store_local_scattered
 from ptxlint.execution.program import Slot, Slots, Step
-from ptxlint.execution.strand import Strand, Value, lift, spread, uniform
+from ptxlint.execution.strand import Strand
+from ptxlint.execution.values import Value, lift, spread, uniform
 from ptxlint.ir import Address, Instruction, Register, Symbol, Vector
 
 
@@ -73,7 +75,7 @@ def read(strand: Strand, where: Value, offset: int, width: int) -> Value:
 def read_at(strand: Strand, address: int, width: int) -> Value:
     """The value at one address; of local memory, the value of each thread."""
     if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
-        return _read_local(strand, address, width)
+        return load_local(strand.local, address, width)
     if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
         return strand.machine.shared_memory.load(address - SHARED_WINDOW, width)
     if address < WINDOW_SIZE:
@@ -81,28 +83,6 @@ def read_at(strand: Strand, address: int, width: int) -> Value:
     if PARAMETER_WINDOW <= address < LOCAL_WINDOW:
         return strand.machine.parameter_memory(address, width)
     return strand.machine.global_memory.load(address, width)
-
-
-def _read_local(strand: Strand, address: int, width: int) -> Value:
-    stored = strand.local.get(address)
-    if stored is not None and stored[0] == width:
-        return stored[1]
-    if stored is not None and stored[0] > width:
-        ones = (1 << 8 * width) - 1
-        value = stored[1]
-        return uniform([v & ones for v in value]) if value.__class__ is tuple else value & ones
-    for start in range(max(address - 15, LOCAL_WINDOW), address):
-        other = strand.local.get(start)
-        if other is not None and start + other[0] >= address + width:
-            shift, ones = 8 * (address - start), (1 << 8 * width) - 1
-            value = other[1]
-            return uniform([v >> shift & ones for v in value]) if value.__class__ is tuple else value >> shift & ones
-    parts = [strand.local.get(address + i) for i in range(width)]
-    value = 0
-    for index, part in enumerate(parts):
-        if part is not None and part[1].__class__ is not tuple:
-            value |= part[1] << 8 * index
-    return value & (1 << 8 * width) - 1
 
 
 def _store(instruction: Instruction, slots: Slots, parameters: frozenset[str]) -> Step:
@@ -125,16 +105,18 @@ def write(strand: Strand, where: Value, offset: int, width: int, value: Value, o
     if where.__class__ is not tuple:
         address = where + offset
         if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
-            strand.local[address] = (width, value)
+            store_local(strand.local, address, width, value)
             return
         last = value[-1] if value.__class__ is tuple else value
         _write_shared(strand, address, width, last & ones)
         return
-    for address, item in zip(where, spread(value, len(where)), strict=True):
-        if LOCAL_WINDOW <= address + offset < LOCAL_WINDOW + WINDOW_SIZE:
-            strand.local[address + offset] = (width, item)
-        else:
-            _write_shared(strand, address + offset, width, item & ones)
+    values = spread(value, len(where))
+    addresses = [address + offset for address in where]
+    if LOCAL_WINDOW <= addresses[0] < LOCAL_WINDOW + WINDOW_SIZE:
+        store_local_scattered(strand.local, addresses, width, values)
+        return
+    for address, item in zip(addresses, values, strict=True):
+        _write_shared(strand, address, width, item & ones)
 
 
 def _write_shared(strand: Strand, address: int, width: int, value: int) -> None:

@@ -12,7 +12,8 @@ from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import BLOCKED
 from ptxlint.execution.program import End, Program, Segment, Slots, Step
 from ptxlint.execution.slice import Slice
-from ptxlint.execution.strand import Region, Strand, spread
+from ptxlint.execution.strand import Region, Strand
+from ptxlint.execution.values import spread
 from ptxlint.ir import Instruction, Register, SpecialRegister
 from ptxlint.isa import Flow
 
@@ -146,7 +147,8 @@ class _Lowering:
             return step
         guard = self.slots.register(instruction.guard.register.name)
         targets = [self.slots.register(register.name) for register in isa.writes(instruction)]
-        return compute.guarded(step, guard, instruction.guard.negated, targets)
+        guarded = compute.guarded_effect if instruction.opcode in ("st", "atom", "red") else compute.guarded
+        return guarded(step, guard, instruction.guard.negated, targets)
 
     # Synchronization points
 

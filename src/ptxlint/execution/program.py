@@ -18,7 +18,8 @@ from ptxlint.execution.layout import (
     Layout,
 )
 from ptxlint.execution.slice import Slice
-from ptxlint.execution.strand import Strand, uniform
+from ptxlint.execution.strand import Strand
+from ptxlint.execution.values import uniform
 from ptxlint.ir import (
     Element,
     Immediate,

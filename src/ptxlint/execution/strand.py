@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from ptxlint.execution.memory import Cells
 from ptxlint.execution.trace import Agent
+from ptxlint.execution.values import Value, interleave, narrow
 
 if TYPE_CHECKING:
     from ptxlint.execution.machine import Cta, Machine
 
 WARP = 32
-
-Value = Any
-"""A register's value: an int where all threads of the strand agree, else a tuple with one int for each thread."""
 
 
 class Strand:
@@ -50,7 +48,7 @@ class Strand:
         self.threads = threads
         self.agent = Agent(cta.rank, threads)
         self.registers = registers
-        self.local: dict[int, tuple[int, Value]] = {}
+        self.local: Cells = {}
         self.at = at
         self.joins: tuple[Join, ...] = ()
         self.pending: tuple[Any, int] | None = None
@@ -159,8 +157,8 @@ class Join:
         registers = result.registers
         held = [strand.registers for strand in strands]
         for slot in self.region.writes:
-            registers[slot] = _interleave([own[slot] for own in held], order)
-        _merge_local(result, strands, order)
+            registers[slot] = interleave([own[slot] for own in held], order)
+        merge_local(result, strands, order)
         result.at = self.segment
         result.joins = self.outer
         result.refused = frozenset()
@@ -169,38 +167,10 @@ class Join:
         return result
 
 
-def _merge_local(result: Strand, strands: Sequence[Strand], order: Sequence[tuple[int, int, int]]) -> None:
+def merge_local(result: Strand, strands: Sequence[Strand], order: Sequence[tuple[int, int, int]]) -> None:
+    """Give a strand the local memory of the strands that its threads are in."""
     result.local = {}
     for address in {address for strand in strands for address in strand.local}:
         found = [strand.local.get(address, (0, 0)) for strand in strands]
         width = max(width for width, _ in found)
-        result.local[address] = (width, _interleave([value for _, value in found], order))
-
-
-def narrow(value: tuple[int, ...], positions: Sequence[int]) -> Value:
-    """The values at these positions, as one int where they agree."""
-    return uniform([value[i] for i in positions])
-
-
-def uniform(values: Sequence[Any]) -> Value:
-    """One value where all agree, else a tuple."""
-    first = values[0]
-    return first if values.count(first) == len(values) else tuple(values)
-
-
-def lift(function: Callable[..., Any], arguments: Sequence[Value], count: int) -> Value:
-    """Apply a scalar function to each thread's arguments."""
-    columns = [value if value.__class__ is tuple else repeat(value, count) for value in arguments]
-    return uniform(list(map(function, *columns)))
-
-
-def spread(value: Value, count: int) -> Sequence[Any]:
-    """The value of each thread."""
-    return value if value.__class__ is tuple else (value,) * count
-
-
-def _interleave(values: Sequence[Value], order: Sequence[tuple[int, int, int]]) -> Value:
-    first = values[0]
-    if first.__class__ is not tuple and all(value == first for value in values):
-        return first
-    return uniform([v[i] if (v := values[s]).__class__ is tuple else v for _, s, i in order])
+        result.local[address] = (width, interleave([value for _, value in found], order))
