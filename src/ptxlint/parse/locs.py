@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ptxlint.parse.constants import number
 from ptxlint.parse.nodes import LocMark
 from ptxlint.parse.scopes import NAME, NUMBER
@@ -59,10 +61,16 @@ def _integers(words: tuple[str, str, str], mark: LocMark) -> tuple[int, int, int
 
 
 def _integer(word: str, mark: LocMark) -> int:
-    value = number(word) if NUMBER.fullmatch(word) else None
-    if not isinstance(value, int):
+    value = _whole(word)
+    if value is None:
         raise PtxSyntaxError(Span(mark.line, mark.column), f"'{word}' is not a whole number")
     return value
+
+
+@lru_cache(maxsize=10_000)
+def _whole(word: str) -> int | None:
+    value = number(word) if NUMBER.fullmatch(word) else None
+    return value if isinstance(value, int) else None
 
 
 def _depth(loc: Loc) -> int:
