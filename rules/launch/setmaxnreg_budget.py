@@ -75,7 +75,7 @@ ret;
         """Follow the pool through the run."""
         claims = Claims.of(facts.execution)
         entry = at_entry(facts.function, claims.warps * 32)
-        if entry is None or not claims.made:
+        if entry is None or not all(claims.are_equal(warps) for _, warps in claims.warpgroups()):
             return
         wrong = _wrong_way(claims, entry)
         if wrong is not None:

@@ -73,9 +73,9 @@ ret;
         claims = Claims.of(facts.execution)
         for group, warps in claims.warpgroups():
             asked = [claims.of_warp(warp) for warp in warps]
-            counts = [tuple(claim.registers for claim in made) for made in asked]
-            if len(set(counts)) == 1:
+            if claims.are_equal(warps):
                 continue
+            counts = [tuple(claim.registers for claim in made) for made in asked]
             first = next(claim for made in asked for claim in made)
             others = [claim for made in asked for claim in made if claim.point != first.point]
             described = ", ".join("nothing" if not count else str(count[0]) for count in counts)

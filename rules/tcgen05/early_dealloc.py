@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxlint.analyses.allocations import DEALLOC, Kind, unsynchronized
 from ptxlint.facts import Facts, Mistake
 from ptxlint.rule import Finding, IsaRef, Rule, Severity
 
@@ -103,4 +104,11 @@ DONE:
             yield clash.finding(
                 f"{clash.second.agent} frees {clash.memory}, and nothing orders that after {clash.unfinished}",
                 "let all users finish and meet at a barrier before the dealloc",
+            )
+        execution = facts.execution
+        for point in dict.fromkeys(e.point for e in unsynchronized(execution, DEALLOC, Kind.WAIT_GROUP)):
+            yield Finding(
+                execution.body[point].span,
+                "tensor memory of a CTA pair is freed before the warp has met the other CTA, which may be using it",
+                "put a cluster barrier between the last use and the dealloc",
             )

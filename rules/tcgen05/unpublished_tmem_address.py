@@ -86,7 +86,7 @@ DONE:
         for clash in facts.clashes(Mistake.ADDRESS_UNPUBLISHED):
             reader = clash.first if clash.second.is_write else clash.second
             yield clash.finding(
-                f"{reader.agent} reads {clash.memory}, where tcgen05.alloc puts the address, and nothing orders the two",
+                f"{reader.agent} looks for the address at {clash.memory}, and nothing orders that after tcgen05.alloc",
                 "synchronize the CTA between the allocation and the use of the address",
                 at=reader.point,
             )

@@ -74,6 +74,10 @@ class Claims:
             if any(claim.warp in warps for claim in self.made):
                 yield group, warps
 
+    def are_equal(self, warps: range) -> bool:
+        """Whether the warps of a warpgroup all asked for the same."""
+        return len({tuple(claim.registers for claim in self.of_warp(warp)) for warp in warps}) == 1
+
     def span(self, claim: Claim) -> Span:
         """Where a claim stands."""
         return self.execution.body[claim.point].span
