@@ -146,6 +146,11 @@ def executed(
     return engine.execute(module, module.functions[0], Launch(block, extents, parameters=parameters or {}))
 
 
+def told(execution: Execution) -> list[tuple[Fault, str]]:
+    """The defects of a kernel: which fault, and the instruction that is blamed."""
+    return [(defect.fault, str(execution.body[defect.incident.point])) for defect in execution.defects]
+
+
 def failures(snippet: str, threads: int = 64, cluster: int = 1) -> set[Failure]:
     """What is missing between the data accesses of a kernel that has no other fault."""
     execution = executed(snippet, threads, cluster)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -516,7 +518,7 @@ class TestMerged:
     @given(INTERVALS)
     def test_it_leaves_gaps_between(self, intervals: list[tuple[int, int]]) -> None:
         result = merged(intervals)
-        assert all(first[1] < second[0] for first, second in zip(result, result[1:], strict=False))
+        assert all(first[1] < second[0] for first, second in itertools.pairwise(result))
 
     @given(INTERVALS)
     def test_merging_again_changes_nothing(self, intervals: list[tuple[int, int]]) -> None:
