@@ -229,20 +229,22 @@ class TestInternalErrors:
         assert "Traceback" in run("check", "--debug", DEMO)[2]
 
     def test_anywhere_else(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(registry, "select", lambda *_: 1 // 0)
-        status, out, err = run("check", DEMO)
+        monkeypatch.setattr(registry.Selection, "rules", lambda _: 1 // 0)
+        status, out, err = run("check", "--no-cache", DEMO)
         assert (status, out) == (3, "")
-        assert "ptxlint itself failed: ZeroDivisionError" in err
+        assert "ptxlint itself failed in `ptxlint check" in err
+        assert "ZeroDivisionError" in err
         assert "Please report" in err
+        assert f"ptxlint {__version__}" in err
         assert "Traceback" not in err
-        assert "Traceback" in run("check", "--debug", DEMO)[2]
+        assert "Traceback" in run("check", "--no-cache", "--debug", DEMO)[2]
 
     def test_a_rule_that_cannot_be_loaded(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        def broken() -> Any:
+        def broken(_: registry.Selection) -> Any:
             raise registry.RuleLoadError("/some/rule.py", "SyntaxError: no")
 
-        monkeypatch.setattr(registry, "rules", broken)
-        status, _, err = run("check", DEMO)
+        monkeypatch.setattr(registry.Selection, "rules", broken)
+        status, _, err = run("check", "--no-cache", DEMO)
         assert status == 3
         assert "/some/rule.py: SyntaxError: no" in err
 

@@ -69,7 +69,9 @@ def _imports(path: Path) -> Iterator[str]:
 def _phases_imported(path: Path) -> set[str]:
     names = (name.split(".") for name in _imports(path))
     return {
-        parts[1] if parts[1] in LAYER or _exists(parts[1]) else "__init__" for parts in names if parts[0] == "ptxlint"
+        parts[1] if parts[1:] and (parts[1] in LAYER or _exists(parts[1])) else "__init__"
+        for parts in names
+        if parts[0] == "ptxlint"
     }
 
 

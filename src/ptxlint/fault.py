@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from types import TracebackType
 
+from ptxlint import __version__
 from ptxlint.source import PtxSyntaxError
 
 
@@ -25,6 +27,15 @@ class InternalFault:
         if self.rule:
             where.append(f"rule {self.rule}")
         return f"{', '.join(where)}: {self.error}"
+
+
+def request() -> str:
+    """Asks the user to report a fault, and says with what."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return (
+        f"Please report it as a bug of ptxlint {__version__} (Python {python}, {sys.platform}), "
+        "with the PTX and with what the same command prints when --debug is added."
+    )
 
 
 class Guard:

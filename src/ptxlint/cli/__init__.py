@@ -11,6 +11,7 @@ from ptxlint import __version__
 from ptxlint.baseline import BaselineError
 from ptxlint.cli.folder_group import FolderGroup
 from ptxlint.config import ConfigError
+from ptxlint.fault import request
 from ptxlint.registry import RuleLoadError, UnknownSelectorError
 
 INTERRUPTED = 130
@@ -86,8 +87,8 @@ def _split(arguments: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 def _failed(arguments: list[str], error: Exception) -> int:
     command = " ".join(["ptxlint", *arguments])
-    click.echo(f"ptxlint itself failed: {type(error).__name__}: {error}", err=True)
-    click.echo(f"Please report it with the command line ({command}) and its input; --debug prints where.", err=True)
+    click.echo(f"ptxlint itself failed in `{command}`: {type(error).__name__}: {error}", err=True)
+    click.echo(request(), err=True)
     if "--debug" in arguments:
         from traceback import format_exception
 

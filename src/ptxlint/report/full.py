@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from ptxlint.excerpt import cropped, source_line, split
+from ptxlint.fault import request
 from ptxlint.report import Output
 from ptxlint.result import Diagnosis, FileReport, Place, Report, Verdict
 from ptxlint.rule import Severity
@@ -157,10 +158,8 @@ def _summary(report: Report) -> Iterator[list[Segment]]:
     if unread:
         yield [(f"{_counted(unread, 'input')} could not be read.", "error")]
     if any(report.faults):
-        yield [("ptxlint itself failed above. ", "error"), (_ASK, "")]
-
-
-_ASK = "Please report it with the PTX and the output of `ptxlint check --debug`; everything else was still linted."
+        yield [("ptxlint itself failed above. ", "error"), (request(), "")]
+        yield [("Everything else was still linted.", "")]
 
 
 def _counted(count: int, noun: str) -> str:
