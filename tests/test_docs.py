@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 from ptxlint import registry
+from ptxlint.explanation import Explanation
 
 ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+MADE = re.compile(r"build|dist|site|.*\.egg-info|__pycache__")
+"""Folders at the top that tools make."""
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +32,30 @@ def test_every_rule_has_its_page(site: Path) -> None:
         page = (site / "rules" / rule.name / "index.html").read_text()
         assert rule.code in page
         assert rule.name in (site / "rules" / "index.html").read_text()
+
+
+def test_the_table_of_rules_in_the_readme(pytestconfig: pytest.Config) -> None:
+    """Each rule has its line, as the class has it; `--update` writes the table."""
+    text = README.read_text()
+    before, start, rest = text.partition("<!-- rules:")
+    mark, end, after = rest.partition("\n")[0], "<!-- end of rules -->", rest.partition("<!-- end of rules -->")[2]
+    expected = "".join((before, start, mark, "\n\n", _table(), "\n", end, after))
+    if pytestconfig.getoption("--update"):
+        README.write_text(expected)
+    assert README.read_text() == expected, "run `pytest tests/test_docs.py --update`"
+
+
+def _table() -> str:
+    explanations = [Explanation.of(rule) for rule in registry.rules()]
+    names = [f"`{e.name}`" if e.is_default else f"(`{e.name}`)" for e in explanations]
+    rows = (f"| {e.code} | {name} | {e.severity} | {e.summary} |" for e, name in zip(explanations, names, strict=True))
+    return "\n".join(("| code | rule | severity | finds |", "|---|---|---|---|", *rows, ""))
+
+
+def test_the_map_in_the_readme_has_every_folder() -> None:
+    mapped = set(re.findall(r"^\| `([a-z/]+)/` \|", README.read_text(), re.MULTILINE))
+    there = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."}
+    assert {folder.partition("/")[0] for folder in mapped} == {name for name in there if not MADE.fullmatch(name)}
 
 
 def test_the_readme_names_files_that_are_there() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import yaml
 from distributed import Client, LocalCluster
 
 import ptxlint
@@ -50,6 +53,31 @@ def test_cmake(tmp_path: Path) -> None:
     built = run("cmake", "--build", "build", "--target", "kernels_ptxlint", cwd=tmp_path)
     assert built.returncode != 0
     assert f"[{tmp_path}/k.cu:24:13]" in built.stdout
+
+
+def test_the_github_action(tmp_path: Path) -> None:
+    """Its last step, run as a runner would: annotations, a SARIF file, and the status of `check`."""
+    (step,) = (
+        step
+        for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+        if "PATHS" in step.get("env", ())
+    )
+    for name, text in (("bad.ptx", PTX), ("clean.ptx", CLEAN)):
+        (tmp_path / name).write_text(text)
+
+    def action(paths: str, sarif: str) -> subprocess.CompletedProcess[str]:
+        given = {"PATHS": paths, "ARGUMENTS": "--isolated", "FORMAT": "github", "SARIF": sarif}
+        assert given.keys() == step["env"].keys()
+        environment = {**os.environ, **given, "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    wrong = action("bad.ptx clean.ptx", "out.sarif")
+    assert wrong.returncode == 1, wrong.stderr
+    assert "::error " in wrong.stdout or "::warning " in wrong.stdout
+    assert json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
+    assert action("clean.ptx", "").returncode == 0
+    assert action("nowhere.ptx", "out.sarif").returncode == 2
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")
