@@ -1,4 +1,4 @@
-"""CuTe DSL, the real one, compiling without a GPU while ptxlint watches. Its settings are read once, hence a process."""
+"""CuTe DSL, the real one, compiling without a GPU while ptxlint watches: in processes, since it reads settings once."""
 
 from __future__ import annotations
 
@@ -62,7 +62,12 @@ watching.stop()
 def _run(tmp_path: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     script = tmp_path / "program.py"
     script.write_text(program)
-    environment = {**os.environ, "CUTE_DSL_ARCH": "sm_90a", "CUTE_DSL_DISABLE_FILE_CACHING": "1", "CUTE_DSL_LINEINFO": "1"}
+    environment = {
+        **os.environ,
+        "CUTE_DSL_ARCH": "sm_90a",
+        "CUTE_DSL_DISABLE_FILE_CACHING": "1",
+        "CUTE_DSL_LINEINFO": "1",
+    }
     command = [sys.executable, str(script), *arguments]
     return subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
