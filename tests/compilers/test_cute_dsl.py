@@ -70,7 +70,7 @@ def _run(tmp_path: Path, program: str, *arguments: str) -> subprocess.CompletedP
     }
     command = [sys.executable, str(script), *arguments]
     return subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+        command, cwd=tmp_path, env={**os.environ, **settings}, capture_output=True, text=True, check=False, timeout=300
     )
 
 
