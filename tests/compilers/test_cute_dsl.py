@@ -62,15 +62,11 @@ watching.stop()
 def _run(tmp_path: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     script = tmp_path / "program.py"
     script.write_text(program)
-    environment = {
-        **os.environ,
-        "CUTE_DSL_ARCH": "sm_90a",
-        "CUTE_DSL_DISABLE_FILE_CACHING": "1",
-        "CUTE_DSL_LINEINFO": "1",
-    }
+    settings = {"CUTE_DSL_ARCH": "sm_90a", "CUTE_DSL_DISABLE_FILE_CACHING": "1", "CUTE_DSL_LINEINFO": "1"}
+    environment = {**os.environ, **settings}
     command = [sys.executable, str(script), *arguments]
     return subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, **settings}, capture_output=True, text=True, check=False, timeout=300
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
 
 
