@@ -363,14 +363,17 @@ def _joined(batches: Iterable[tuple[Pending, Crowd]]) -> Mapping[Pending, Crowd]
 
 
 def _narrowed(pending: Mapping[Pending, Crowd], crowd: Crowd) -> Iterator[tuple[Pending, Crowd]]:
-    """The batches on a path that only `crowd` takes."""
+    """The batches on a path that only `crowd` takes: its own, and those of threads elsewhere, foreign there."""
     for batch, issuers in pending.items():
         if batch.is_foreign:
             yield batch, issuers
-        elif not (issuers & crowd).is_empty:
-            yield batch, issuers & crowd
-        elif batch.status is not Status.READ and issuers.is_apart(crowd):
-            yield replace(batch, is_foreign=True), issuers
+            continue
+        own = issuers & crowd
+        if not own.is_empty:
+            yield batch, own
+        others = issuers.outside(crowd)
+        if batch.status is not Status.READ and others is not None:
+            yield replace(batch, is_foreign=True), others
 
 
 def _forget(state: Queue, stale: frozenset[Literal]) -> Queue:

@@ -190,7 +190,8 @@ class Hazards:
         kind = self._groups.tracking(copy)
         for wait in self._waits.get(kind, ()):
             would_do = batch.commits > allowed(self._facts.cfg.body[wait])
-            if would_do and (self._here(wait) & issuers).is_empty and self._is_between(copy, wait, at):
+            is_foreign = not self._here(wait).threads & issuers.threads
+            if would_do and is_foreign and self._is_between(copy, wait, at):
                 return wait
         return None
 

@@ -57,6 +57,8 @@ def interpret(instruction: Instruction, register: Register, read: Reader, algebr
 
 def _arithmetic(instruction: Instruction, type_name: str, arguments: Sequence[Value], algebra: Algebra) -> Value | None:
     match instruction.opcode, arguments:
+        case ("mov", [Constant(bits)]) if type_name == "pred":
+            return algebra.constant(int(bits != 0))
         case (("mov" | "cvta"), [only]):
             return only
         case "cvt", [only]:

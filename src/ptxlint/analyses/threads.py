@@ -40,12 +40,15 @@ class Crowd:
         """Whether no thread can be in it."""
         return not self.threads or any((value, False) in self.literals for value, truth in self.literals if truth)
 
-    def is_apart(self, other: Crowd) -> bool:
-        """Whether the two differ in their thread numbers, or in a predicate that depends on the thread."""
-        if not self.threads & other.threads:
-            return True
-        opposite = ((value, not truth) for value, truth in other.literals)
-        return any(depends_on_thread(value) for value, truth in opposite if (value, truth) in self.literals)
+    def outside(self, other: Crowd) -> Crowd | None:
+        """Those of the crowd who may be elsewhere than the other one by the number of the thread; None when nobody is.
+
+        A predicate that depends on the thread in a way that its number does not decide may part any of them.
+        """
+        if any(depends_on_thread(value) and (value, truth) not in self.literals for value, truth in other.literals):
+            return self
+        left = self.threads & ~other.threads
+        return Crowd(left, self.literals) if left else None
 
     def without(self, literals: frozenset[Literal]) -> Crowd:
         """The crowd when nothing is known of those predicates any more."""
