@@ -44,6 +44,11 @@ barrier.cluster.wait.aligned;
                 f"{story.subject('arrive')} at the cluster barrier again without having waited for the use before",
                 "add the barrier.cluster.wait that belongs to the first arrive",
             )
+        for story in facts.stories(Fault.CLUSTER_UNWAITED):
+            yield story.finding(
+                f"{story.subject('arrive')} at the cluster barrier here, and no thread of the cluster ever waits at it",
+                "wait with barrier.cluster.wait before relying on what the other CTAs did",
+            )
         for story in facts.stories(Fault.CLUSTER_UNARRIVED):
             yield story.finding(
                 f"{story.subject('wait')} at the cluster barrier without having arrived",

@@ -41,6 +41,7 @@ DIRECT = frozenset(
         Fault.DIVERGENT,
         Fault.CLUSTER_TWICE,
         Fault.CLUSTER_UNARRIVED,
+        Fault.CLUSTER_UNWAITED,
         Fault.REMOTE_EARLY,
         Fault.REMOTE_LATE,
     }
@@ -67,7 +68,7 @@ def diagnose(machine: Machine, cfg: Cfg, mends: Try, rerun: Rerun) -> list[Incid
     diagnosis = _Diagnosis(machine, cfg, mends, rerun)
     found = diagnosis.find()
     if found.fault in (Fault.CYCLE, Fault.STUCK) and diagnosis.trip_counts_differ():
-        found = found._replace(details={**found.details, "trips": 1})
+        found = found._replace(fault=Fault.STUCK, details={**found.details, "trips": 1})
     if found.fault in (Fault.CYCLE, Fault.STUCK) and diagnosis.depends_on_inputs():
         return None
     return [found]
@@ -102,13 +103,13 @@ class _Diagnosis:
         return self._symptom()
 
     def trip_counts_differ(self) -> bool:
-        """Whether everyone who ever served the barriers that agents are stuck at has come to its regular end."""
+        """Whether everyone who ever served the mbarriers that agents are stuck at is past its work, at an end or barrier."""
         waits = list(self._waits())
         served: list[object] = []
         for _, _, barrier in waits:
             for arrivals, expects, copies in barrier.history:
                 served += [done.agent for done in (*arrivals, *expects)] + [copy.agent for copy in copies]
-        alive = {(s.cta.rank, thread) for s in self.machine.blocked for thread in s.threads}
+        alive = {(s.cta.rank, thread) for s, _, _ in waits for thread in s.threads}
         agents = [agent for agent in served if isinstance(agent, Agent)]
         ended = all((agent.rank, agent.threads[0]) not in alive for agent in agents)
         return bool(waits) and bool(agents) and ended and all(barrier.history for _, _, barrier in waits)
@@ -310,10 +311,12 @@ class _Diagnosis:
                 continue
             group = next((g for g in self.groups if point in g.points), None)
             points = group.points if group else frozenset({point})
-            rank = barrier.address >> RANK_SHIFT
-            family = [a for a in (group.barriers if group else ()) if a >> RANK_SHIFT == rank] or [barrier.address]
             reruns = [self.rerun(Repair(flipped=points)), self.rerun(Repair(skipped=points)), self.machine]
-            if not any(is_touched(again, family) for again in reruns) and not self._unreached_arrivals(reruns):
+            ended = [again for again in reruns if not again.blocked]
+            rank = barrier.address >> RANK_SHIFT
+            family = [a for a in (group.barriers if group else ()) if a >> RANK_SHIFT == rank]
+            served = (barrier.address,) if ended else (*family, barrier.address)
+            if not any(is_touched(again, served) for again in reruns) and not self._unreached_arrivals(reruns):
                 return self._incident(
                     Fault.NO_ARRIVAL,
                     point,

@@ -15,6 +15,7 @@ from ptxlint import launch as launches
 from ptxlint.cfg import Cfg
 from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower, ordered, waits
 from ptxlint.execution import slice as slices
+from ptxlint.execution.disputes import disputes
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.order import Conflict
@@ -45,6 +46,9 @@ OTHER_SIZES = (29, 301)
 """Assumed integers under which a fault must show as well, where they reach it, to be certain."""
 
 TENSOR_MAP_BYTES = 128
+SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
+"""Faults that a single run may not show."""
+
 ENOUGH_PHASES = 3
 ENOUGH_POINTS = 0.6
 """The share of the synchronization points that must be reached for a kernel to count as analysed."""
@@ -152,9 +156,10 @@ class _Engine:
                 break
         best = max(tried, key=self._merit)
         if all(run.is_clean for run in best):
-            return self._result(tuple(best), (), *self._conflicts(best))
-        defects = list(self._defects(best))
-        judged = (self._judged(defect, best[0], tried) for defect in defects)
+            same = [run.machine for run in best if run.binding.position == best[0].binding.position]
+            defects = [self._judged(self._defect(i, best[0]), best[0], tried) for i in disputes(same)]
+            return self._result(tuple(best), tuple(d for d in defects if d), *self._conflicts(best))
+        judged = (self._judged(defect, best[0], tried) for defect in list(self._defects(best)))
         return self._result(tuple(best), tuple(defect for defect in judged if defect is not None))
 
     def _runs(self, block: Dimensions, cluster: Dimensions) -> list[Run]:
@@ -192,6 +197,9 @@ class _Engine:
         possible = not runs[0].out_of_budget and not any(run.machine.left_cluster for run in runs)
         return possible, all(run.is_clean for run in runs), len(self._covered(runs[0]))
 
+    def _defect(self, incident: Incident, run: Run) -> Defect:
+        return Defect(incident, tuple(waits.involved(incident, run.machine)), (), True, run)
+
     def _judged(self, defect: Defect, run: Run, tried: Sequence[Sequence[Run]]) -> Defect | None:
         """A defect with what it rests on: certain when neither another shape nor other inputs make it go away.
 
@@ -210,13 +218,14 @@ class _Engine:
         elif defect.fault is Fault.REINIT and not self.launch.block and not self.slice.varying:
             assumptions.append("launched with more than one thread")
         rivals = [runs for runs in tried if point in self._covered(runs[0]) and not runs[0].out_of_budget]
-        if any(all(other.is_clean for other in runs) for runs in rivals):
+        if defect.fault not in SCHEDULE_FAULTS and any(all(other.is_clean for other in runs) for runs in rivals):
             assumptions.append(f"launched with {_in_words(run.binding)}")
         assumptions = list(dict.fromkeys(assumptions))
         for size in OTHER_SIZES:
             binding = self._binding(run.binding.block, run.binding.cluster, size)
             other = self._go(binding, defect.run.schedule)
-            if not other.out_of_budget and other.is_clean and point in self._covered(other):
+            is_relevant = defect.fault not in SCHEDULE_FAULTS and point in self._covered(other)
+            if not other.out_of_budget and other.is_clean and is_relevant:
                 if self.has_related_inputs:
                     self.hinging.append(defect)
                     return None
@@ -310,8 +319,7 @@ class _Engine:
                 key = (incident.fault, incident.point)
                 if key not in seen:
                     seen.add(key)
-                    witness = tuple(waits.involved(incident, run.machine))
-                    yield Defect(incident, witness, (), True, run)
+                    yield self._defect(incident, run)
             if seen:
                 return
 

@@ -125,6 +125,7 @@ class Machine:
             elif not self._settle():
                 break
         self._note_early_uses()
+        self._note_unwaited()
 
     def parameter_memory(self, address: int, width: int) -> int:
         """Bytes of a parameter that is read through its address."""
@@ -515,6 +516,14 @@ class Machine:
             visit = Visit(parity, True, strand.tally)
             self.visits.update(((address, thread), visit) for thread in strand.threads)
 
+    def _note_unwaited(self) -> None:
+        """A releasing arrival at the cluster barrier orders nothing when no thread of the cluster ever waits."""
+        if self.blocked or self.trapped or any(event.kind is Kind.CLUSTER_WAIT for event in self.events):
+            return
+        first = next((e for e in self.events if e.kind is Kind.CLUSTER_ARRIVE and not e.amount), None)
+        if first is not None:
+            self.blame(Fault.CLUSTER_UNWAITED, first.point, first.agent, None)
+
     def _note_early_uses(self) -> None:
         for use in self.early.values():
             barrier = self.mbarriers.get(use.address)
@@ -608,7 +617,7 @@ class Machine:
         if self.order is not None:
             self.order.cluster_arrive(strand.agent, self.cluster.generation, relaxed=relaxed)
         rank = strand.cta.rank
-        self.record(Kind.CLUSTER_ARRIVE, strand.agent, point, phase=self.cluster.generation)
+        self.record(Kind.CLUSTER_ARRIVE, strand.agent, point, amount=int(relaxed), phase=self.cluster.generation)
         twice = self.cluster.arrive(rank, strand.threads, point)
         if twice is not None:
             self.blame(Fault.CLUSTER_TWICE, point, strand.agent, None, ((twice, "arrived here before"),))
