@@ -372,12 +372,25 @@ class TestProcess:
         )
         assert done.stderr == ""
 
+    def imported(self, path: Path) -> set[str]:
+        """The modules that are there after `check`."""
+        script = "import sys; from ptxlint import cli; cli.run(['check', '-q', sys.argv[1]]); print(*sys.modules)"
+        command = [sys.executable, "-c", script, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        return set(done.stdout.splitlines()[-1].split())
+
     def test_only_what_a_command_needs_is_imported(self) -> None:
-        script = (
-            "import sys; from ptxlint import cli; cli.run(['check', '-q', sys.argv[1]]); "
-            "print(*[name for name in ('rich', 'json', 'asyncio', 'tomllib') if name in sys.modules])"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", script, str(DEMO)], capture_output=True, text=True, check=True, timeout=60
-        )
-        assert done.stdout.splitlines()[-1] == ""
+        assert not {"rich", "json", "asyncio", "tomllib"} & self.imported(DEMO)
+
+    def test_rules_are_loaded_only_when_something_must_be_analysed(self, tmp_path: Path) -> None:
+        """Neither for a kernel that has nothing any rule is about, nor for a result that is kept."""
+        idle = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n"
+        paths = {name: tmp_path / f"{name}.ptx" for name in ("idle", "kept", "new")}
+        for path, text in zip(paths.values(), (idle, DEMO.read_text(), DEMO.read_text()), strict=True):
+            path.write_text(f"{text}// {tmp_path}\n")
+        self.program("check", paths["kept"])
+        self.program("check", paths["idle"])
+        for name, text in (("idle", idle), ("new", DEMO.read_text())):
+            paths[name].write_text(f"{text}// again {tmp_path}\n")
+        needed = {name: {"ptxlint.facts", "lark"} & self.imported(path) for name, path in paths.items()}
+        assert needed == {"idle": set(), "kept": set(), "new": {"ptxlint.facts"}}

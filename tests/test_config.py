@@ -20,6 +20,7 @@ ignore = ["{first}"]
 extend-select = []
 fail-on = "error"
 strict = true
+extend-include = ["*.so", "jit/*.txt"]
 exclude = ["third_party/", "*.gen.ptx"]
 baseline = "known.json"
 cache = false
@@ -88,6 +89,22 @@ class TestPlan:
         plan = Plan(everything(), Launch())
         assert plan.files(["."]) == ["./a.ptx"]
         assert plan.files(["b.gen.ptx"]) == ["b.gen.ptx"]
+
+    def test_included_files(self) -> None:
+        for path in ("lib.so", "lib.a", "jit/k.txt", "other/k.txt", "third_party/lib.so"):
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).touch()
+        assert Plan(everything(), Launch()).files(["."]) == ["./jit/k.txt", "./lib.so"]
+        assert Plan(Config(), Launch()).files(["."]) == ["."]
+
+    def test_globs_that_no_shell_expanded(self) -> None:
+        for path in ("a/b/k.ptx", "a/k.ptx", "a/k.gen.ptx", "a/[k].ptx"):
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).touch()
+        plan = Plan(everything(), Launch())
+        assert plan.files(["a/**/k*.ptx"]) == ["a/b/k.ptx", "a/k.ptx"]
+        assert plan.files(["?", "a/[k].ptx"]) == ["a/[k].ptx", "a/b/k.ptx", "a/k.ptx"]
+        assert plan.files(["*.none"]) == ["*.none"]
 
     def test_per_kernel_ignores_see_demangled_names(self) -> None:
         options = Plan(everything(), Launch()).options

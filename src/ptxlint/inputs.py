@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ptxlint.containers import CONTAINERS
@@ -26,6 +26,11 @@ _MAGIC = {
 }
 
 
+def is_ptx(path: str) -> bool:
+    """Whether the file is called as PTX is."""
+    return path.endswith(".ptx")
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """One PTX module: what reports call it, and its text."""
@@ -34,14 +39,15 @@ class Unit:
     text: str
 
 
-def expand(paths: Iterable[str]) -> Iterator[str]:
-    """The files that the paths stand for, each once: a folder stands for the `*.ptx` files below it, sorted.
+def expand(paths: Iterable[str], is_included: Callable[[str], bool] = is_ptx) -> Iterator[str]:
+    """The files that the paths stand for, each once and sorted.
 
-    A folder without any, and a path that is not there, stand for themselves, so that reading them says what is wrong.
+    A folder stands for the files below it that are included, a glob that the shell has not expanded for what it
+    matches. What stands for nothing stands for itself, so that reading it says what is wrong.
     """
     seen: set[str] = set()
     for path in paths:
-        for file in _below(path) if path != STDIN and os.path.isdir(path) else [path]:
+        for file in _meant(path, is_included):
             if file not in seen:
                 seen.add(file)
                 yield file
@@ -95,11 +101,24 @@ def decode(data: bytes) -> str:
         raise UnreadableError(f"is not UTF-8 text: byte 0x{text[error.start]:02x}", line, column) from error
 
 
-def _below(folder: str) -> list[str]:
+def _meant(path: str, is_included: Callable[[str], bool]) -> list[str]:
+    if path == STDIN or os.path.isfile(path):
+        return [path]
+    if os.path.isdir(path):
+        return _below(path, is_included)
+    if not any(magic in path for magic in "*?["):
+        return [path]
+    from glob import glob
+
+    matches = sorted(glob(path, recursive=True))
+    return [file for match in matches for file in _meant(match, is_included)] or [path]
+
+
+def _below(folder: str, is_included: Callable[[str], bool]) -> list[str]:
     found = []
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [os.path.join(root, name) for name in names if name.endswith(".ptx")]
+        found += [path for name in names if is_included(path := os.path.join(root, name))]
     return sorted(found) or [folder]
 
 
@@ -116,7 +135,7 @@ def _extracted(path: str, limit: int) -> Iterator[Unit]:
 
 def _head(path: str) -> bytes:
     if os.path.isdir(path):
-        raise UnreadableError("is a folder without any .ptx file")
+        raise UnreadableError("is a folder without any .ptx file; --extend-include adds other files")
     if os.path.exists(path) and not os.path.isfile(path):
         raise UnreadableError("is not a regular file")
     with open(path, "rb") as file:

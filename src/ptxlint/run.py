@@ -67,12 +67,14 @@ class Plan:
         self._ignores = [
             (_spec([pattern]), registry.expanded(rules)) for pattern, rules in config.per_file_ignores.items()
         ]
+        self._included = _spec(config.extend_include) if config.extend_include else None
         self._excluded = _spec(config.exclude) if config.exclude else None
 
     def files(self, paths: Iterable[str]) -> list[str]:
         """The files that the paths stand for. What is named itself is taken even when it is excluded."""
-        named = list(paths)
-        return [path for path in inputs.expand(named) if path in named or not self._is_excluded(path)]
+        named = dict.fromkeys(paths)
+        found = inputs.expand(named, self._is_included)
+        return [path for path in found if path in named or not self._is_excluded(path)]
 
     def job(self, path: str) -> Job:
         """The job for one of the files."""
@@ -80,6 +82,10 @@ class Plan:
         ignored = frozenset(name for spec, names in self._ignores if spec.match_file(relative) for name in names)
         options = replace(self.options, selected=replace(self.selection, without=ignored))
         return Job(path, options, self.limit, self.config.cache, self.flags, self.stdin_name)
+
+    def _is_included(self, path: str) -> bool:
+        also = self._included
+        return inputs.is_ptx(path) or (also is not None and also.match_file(self._relative(path)))
 
     def _is_excluded(self, path: str) -> bool:
         return self._excluded is not None and self._excluded.match_file(self._relative(path))

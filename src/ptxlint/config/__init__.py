@@ -47,6 +47,7 @@ class Config:
     severity: Mapping[str, Severity] = field(default_factory=dict)
     fail_on: Severity = Severity.WARNING
     strict: bool = False
+    extend_include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     per_kernel_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -146,6 +147,7 @@ _SETTINGS = table(
         "severity": ("severity", mapping(choice(Severity))),
         "fail-on": ("fail_on", choice(Severity)),
         "strict": ("strict", flag),
+        "extend-include": ("extend_include", strings),
         "exclude": ("exclude", strings),
         "per-file-ignores": ("per_file_ignores", mapping(strings)),
         "per-kernel-ignores": ("per_kernel_ignores", mapping(strings)),
