@@ -62,7 +62,7 @@ def early_reads(facts: Facts) -> Iterator[int]:
     wait too; all of them, where nothing is read after the wait.
     """
     steps = [(index, i, state) for index, i, state in facts.solve(Waits).steps() if _touches_global(i)]
-    late = [index for index, i, state in steps if state.surely and _reads_global(i)]
+    late = [index for index, i, state in steps if state.maybe and _reads_global(i)]
     again = {facts.values.role(index, "address") for index in late} - {None}
     is_split = any(_is_by_some_threads(facts, wait) for wait in waits(facts))
     for index, instruction, state in steps:

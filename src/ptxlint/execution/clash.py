@@ -11,6 +11,7 @@ from ptxlint.execution.conflict_kinds import (
     RELEASES,
     Mistake,
     Place,
+    by_contents,
     connected,
     is_consumed,
     mistake,
@@ -188,7 +189,14 @@ def clashes(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
     """The conflicts of a kernel by mistake; is_guessed: nobody states the launch."""
     names = Names.of(execution)
     found = []
-    real = [conflict for conflict in execution.conflicts if not is_consumed(conflict, execution)]
+    if not execution.conflicts:
+        return ()
+    guessed = by_contents(execution)
+    real = [
+        conflict
+        for conflict in execution.conflicts
+        if not is_consumed(conflict, execution) and guessed.isdisjoint({conflict.first.point, conflict.second.point})
+    ]
     for conflicts in connected(execution.body, real):
         way = path(conflicts[0], execution.conflict_events)
         found.append(Clash(mistake(conflicts, way, execution), conflicts, execution, names, way, is_guessed))

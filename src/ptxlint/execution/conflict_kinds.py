@@ -28,8 +28,8 @@ from ptxlint.execution.order import (
 )
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Agent, Event, Kind
-from ptxlint.ir import Instruction
-from ptxlint.isa import Proxy
+from ptxlint.ir import Address, Instruction, Operand, Register
+from ptxlint.isa import Mode, Proxy
 from ptxlint.source import Loc, Span
 
 
@@ -125,6 +125,44 @@ def _lies_between(cfg: Cfg, start: int, point: int, goal: int) -> bool:
     if block == last and start < goal:
         return point < goal
     return block == cfg.block_of[start] or cfg.dominates(block, last)
+
+
+def by_contents(execution: Execution) -> frozenset[int]:
+    """The instructions that find their place in shared memory by what they have read from memory: the run's guess."""
+    sources: dict[Register, set[Register]] = {}
+    read: set[Register] = set()
+    for instruction in execution.body:
+        row = isa.row(instruction)
+        for register in isa.writes(instruction):
+            if (
+                row is not None
+                and any(a.mode is not Mode.OBJECT for a in row.accesses)
+                and not _is_parameter(instruction)
+            ):
+                read.add(register)
+            else:
+                sources.setdefault(register, set()).update(r for r in isa.reads(instruction) if r.type != "pred")
+    grown = True
+    while grown:
+        more = {register for register, of in sources.items() if register not in read and not of.isdisjoint(read)}
+        read |= more
+        grown = bool(more)
+    return frozenset(
+        point
+        for point, instruction in enumerate(execution.body)
+        for access in isa.accesses(instruction)
+        if isa.space(instruction, access).startswith("shared")
+        if not read.isdisjoint(_within(isa.roles(instruction)[access.role]))
+    )
+
+
+def _is_parameter(instruction: Instruction) -> bool:
+    return any(isa.space(instruction, access) in ("param", "const") for access in isa.accesses(instruction))
+
+
+def _within(operand: Operand) -> frozenset[Register]:
+    base = operand.base if isinstance(operand, Address) else operand
+    return frozenset({base}) if isinstance(base, Register) else frozenset()
 
 
 def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Execution) -> Mistake:
