@@ -1,0 +1,92 @@
+"""The ordered run: which conflicts count, and how large tensor boxes are taken to be."""
+
+from __future__ import annotations
+
+from ptxlint.execution.ordered import box_extents
+from ptxlint.execution.trace import Agent, Event, Kind
+
+from .running import executed, failures, initialized
+
+WHO = Agent(0, (0,))
+
+
+def copy(point: int, place: int) -> Event:
+    return Event(0, Kind.COPY, WHO, point, 1024, amount=-1, source=place)
+
+
+def expectation(size: int) -> Event:
+    return Event(0, Kind.EXPECT, WHO, 9, 1024, amount=size)
+
+
+class TestBoxes:
+    """The PTX does not say how many bytes a tensor copy moves."""
+
+    def test_the_room_up_to_the_next_copy(self) -> None:
+        assert box_extents([copy(1, 2048), copy(1, 4096), copy(2, 6144), expectation(1 << 16)]) == {1: 2048}
+
+    def test_no_more_than_is_expected(self) -> None:
+        assert box_extents([copy(1, 2048), copy(2, 8192), expectation(1024)]) == {1: 1024}
+
+    def test_the_least_room_of_several_places(self) -> None:
+        assert box_extents([copy(1, 2048), copy(1, 4096), copy(2, 4608), expectation(1 << 16)]) == {1: 512}
+
+    def test_one_swizzle_row_at_least(self) -> None:
+        assert box_extents([copy(1, 2048), copy(2, 2064), expectation(1 << 16)]) == {1: 128}
+
+    def test_the_last_place_has_no_bound(self) -> None:
+        assert box_extents([copy(1, 2048), expectation(512)]) == {}
+
+
+TILE = ".shared .align 128 .b8 tile[1024];\n"
+
+
+class TestConflicts:
+    """One for each pair of places, in kernels whose protocol works."""
+
+    def test_each_pair_once(self) -> None:
+        snippet = (
+            initialized()
+            + TILE
+            + """
+        mov.u32 %r5, 0;
+        L: st.shared.b32 [tile], %r1; ld.shared.b32 %r9, [tile+4]; st.shared.b32 [tile+4], %r1;
+        add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 5; @%p2 bra L;
+        """
+        )
+        conflicts = executed(snippet, 64, 1).conflicts
+        pairs = [(conflict.first.point, conflict.second.point) for conflict in conflicts]
+        assert len(pairs) == len(set(pairs))
+        assert conflicts
+
+    def test_first_comes_first(self) -> None:
+        snippet = initialized() + TILE + "setp.lt.u32 %p2, %r1, 32; @%p2 st.shared.b32 [tile], %r1;"
+        (conflict,) = executed(snippet + "@!%p2 ld.shared.b32 %r9, [tile];", 64, 1).conflicts
+        assert (conflict.first.is_write, conflict.second.is_write) == (True, False)
+        assert str(conflict.first.agent) == "warp 0"
+        assert conflict.first.when <= conflict.second.when
+
+    def test_events_of_the_run_are_kept_where_it_is_clean(self) -> None:
+        snippet = initialized() + TILE + "st.shared.b32 [tile], %r1; fence.proxy.async.shared::cta; bar.sync 0;"
+        execution = executed(snippet, 32, 1)
+        assert any(
+            event.point >= 0 and "fence" in str(execution.body[event.point]) for event in execution.conflict_events
+        )
+
+    def test_the_replicated_write_of_one_instruction(self) -> None:
+        assert failures(initialized() + TILE + "st.shared.b32 [tile], 5;") == set()
+
+    def test_one_trip_shows_what_several_hide(self) -> None:
+        """The wait in the loop's second trip covers the first trip's copy; with one trip nothing does."""
+        snippet = (
+            initialized()
+            + TILE
+            + """
+        ld.param.u64 %rd1, [source]; ld.param.u32 %r4, [n]; mov.u32 %r5, 0;
+        L: cp.async.ca.shared.global [tile], [%rd1], 4; cp.async.commit_group;
+        add.u32 %r5, %r5, 1; setp.ge.u32 %p2, %r5, %r4; @%p2 bra D;
+        cp.async.wait_group 0; bar.sync 0; bra L;
+        D: setp.gt.u32 %p3, %r5, 1; @%p3 cp.async.wait_group 0; bar.sync 0;
+        ld.shared.b32 %r9, [tile];
+        """
+        )
+        assert failures(snippet)
