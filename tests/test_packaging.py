@@ -14,6 +14,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PROJECT = ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "src", "grammar", "rules")
 
+QUIETLY = ("--quiet", "--disable-pip-version-check")
+
 pytestmark = pytest.mark.xdist_group("packaging")
 
 
@@ -44,19 +46,26 @@ def distributions(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
+@pytest.fixture(scope="module")
+def environment(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The programs of an environment that has nothing but ptxlint and what its wheel says that it depends on."""
+    folder = tmp_path_factory.mktemp("environment")
+    _run(sys.executable, "-m", "venv", folder)
+    _run(folder / "bin" / "pip", "install", *QUIETLY, next(distributions.glob("*.whl")))
+    yield folder / "bin"
+    shutil.rmtree(folder)
+
+
 @pytest.fixture(params=["wheel", "sdist", "editable"])
-def program(request: pytest.FixtureRequest, checkout: Path, tmp_path: Path) -> Iterator[Path]:
-    """The `ptxlint` of an environment that has nothing but it and what it depends on."""
-    environment = tmp_path / "environment"
-    _run(sys.executable, "-m", "venv", environment)
-    if request.param == "editable":
-        installed = ["-e", str(checkout)]
-    else:
-        pattern = {"wheel": "*.whl", "sdist": "*.tar.gz"}[request.param]
-        installed = [str(next(request.getfixturevalue("distributions").glob(pattern)))]
-    _run(environment / "bin" / "pip", "install", "-q", "--disable-pip-version-check", *installed)
-    yield environment / "bin" / "ptxlint"
-    shutil.rmtree(environment)
+def program(request: pytest.FixtureRequest, environment: Path, checkout: Path, distributions: Path) -> Path:
+    """The `ptxlint` of the environment, after ptxlint itself was taken out and installed again in that way."""
+    installed: list[str | Path] = ["-e", checkout]
+    if request.param != "editable":
+        installed = [next(distributions.glob({"wheel": "*.whl", "sdist": "*.tar.gz"}[request.param]))]
+    _run(environment / "pip", "uninstall", *QUIETLY, "--yes", "ptxlint")
+    assert not (environment / "ptxlint").exists()
+    _run(environment / "pip", "install", *QUIETLY, "--no-deps", *installed)
+    return environment / "ptxlint"
 
 
 def test_it_has_every_rule_and_runs(program: Path) -> None:
