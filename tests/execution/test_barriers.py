@@ -309,7 +309,6 @@ class TestClusterBarrier:
         assert not machine.blocked
         assert agents(machine, Kind.SYNC) == ["warps 0-1", "warps 0-1 of CTA 1"]
 
-    @pytest.mark.xfail(strict=True, reason="12: the guard of barrier.cluster.arrive is not looked at by lane")
     def test_lanes_under_a_guard_arrive_alone(self) -> None:
         snippet = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 8; @%p1 barrier.cluster.arrive;"
         assert agents(run(snippet, 32, 2), Kind.CLUSTER_ARRIVE) == ["threads 0-7", "threads 0-7 of CTA 1"]

@@ -37,12 +37,10 @@ class TestArithmetic:
         snippet = TID + "setp.lt.u32 %p1|%p2, %r1, 2; selp.u32 %r8, 10, 0, %p1; selp.u32 %r9, 1, 0, %p2;"
         assert values(snippet + "add.u32 %r9, %r8, %r9;", "%r9", 4) == [10, 10, 1, 1]
 
-    @pytest.mark.xfail(strict=True, reason="16: the slice does not follow the carry")
     def test_a_carry_goes_from_one_instruction_to_the_next(self) -> None:
         snippet = "mov.u32 %r2, -1; add.cc.u32 %r3, %r2, 1; addc.u32 %r9, 0, 0;"
         assert values(snippet, "%r9", 2) == [1, 1]
 
-    @pytest.mark.xfail(strict=True, reason="16: the slice does not follow the carry")
     def test_a_carry_of_its_own_in_each_thread(self) -> None:
         snippet = TID + "sub.u32 %r2, %r1, 1; add.cc.u32 %r3, %r2, 1; addc.u32 %r9, 0, 0;"
         assert values(snippet, "%r9", 3) == [1, 0, 0]

@@ -65,10 +65,7 @@ class TestRing:
             ([("xor.b32 %r7, %r7, 1;", "")], Fault.PARITY_CONSTANT, FULL),
             ([("xor.b32 %r6, %r6, 1;", "")], Fault.PARITY_CONSTANT, EMPTY),
             ([("mov.u32 %r6, 1;", "mov.u32 %r6, 0;")], Fault.PARITY_INITIAL, EMPTY),
-            pytest.param(
-                [("mov.u32 %r7, 0;", "mov.u32 %r7, 1;")], Fault.PARITY_INITIAL, FULL,
-                marks=pytest.mark.xfail(strict=True, reason="18: the producer is blamed"),
-            ),
+            ([("mov.u32 %r7, 0;", "mov.u32 %r7, 1;")], Fault.PARITY_INITIAL, FULL),
             ([(INIT_FULL + "1;", INIT_FULL + "2;")], Fault.ARRIVALS_MISSING, INIT_FULL),
             ([(INIT_EMPTY + "32;", INIT_EMPTY + "33;")], Fault.ARRIVALS_MISSING, INIT_EMPTY),
             ([(INIT_EMPTY + "32;", INIT_EMPTY + "1;")], Fault.OVER_ARRIVAL, "mbarrier.arrive.shared::cta"),

@@ -55,7 +55,6 @@ class TestPointers:
         snippet = "ld.param.v2.u64 {%rd1, %rd2}, [args+16]; ld.global.u32 %r1, [%rd2];"
         assert pointers(snippet, ".param .align 16 .b8 args[64]") == {("args", 24)}
 
-    @pytest.mark.xfail(strict=True, reason="17: the attribute is one string with what follows .ptr")
     def test_a_declared_pointer(self) -> None:
         assert pointers("ld.param.u64 %rd1, [p];", ".param .u64 .ptr .global .align 4 p") == {("p", 0)}
 

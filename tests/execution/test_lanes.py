@@ -49,7 +49,6 @@ class TestShuffle:
         snippet = TID + "mov.u32 %r3, 5; shfl.sync.down.b32 %r9, %r3, 1, 31, -1;"
         assert values(snippet, "%r9") == [5] * 32
 
-    @pytest.mark.xfail(strict=True, reason="6: true in all lanes")
     def test_the_predicate_of_a_value_that_all_share(self) -> None:
         snippet = TID + "mov.u32 %r3, 5; shfl.sync.up.b32 %r4|%p2, %r3, 1, 0, -1; selp.u32 %r9, 1, 0, %p2;"
         assert values(snippet, "%r9") == [0] + [1] * 31

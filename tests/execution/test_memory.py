@@ -112,7 +112,6 @@ class TestAtomics:
     def test_dec_wraps_to_its_operand(self) -> None:
         assert values(SHARED + "atom.shared.dec.u32 %r9, [tile], 9; ld.shared.b32 %r9, [tile];", "%r9", 1) == [9]
 
-    @pytest.mark.xfail(strict=True, reason="8: signed minimum compares unsigned")
     def test_signed_minimum(self) -> None:
         snippet = SHARED + "mov.u32 %r2, -5; atom.shared.min.s32 %r8, [tile], %r2; ld.shared.b32 %r9, [tile];"
         assert values(snippet, "%r9", 1) == [(1 << 32) - 5]

@@ -61,7 +61,6 @@ class TestParting:
         assert not machine.blocked
         assert machine.released_joins == 0
 
-    @pytest.mark.xfail(strict=True, reason="13: no join where a way through the region leaves the kernel")
     def test_lanes_that_exit_inside_a_region(self) -> None:
         snippet = """
         setp.lt.u32 %p2, %r1, 16; @!%p2 bra MEET;

@@ -30,9 +30,6 @@ def target(snippet: str) -> list[int]:
     return [event.object or 0 for event in sorted(arrivals, key=lambda event: event.agent or ())]
 
 
-OTHER_CTA = pytest.mark.xfail(strict=True, reason="9: true for the window of another CTA")
-
-
 class TestAliases:
     """One barrier by its different addresses."""
 
@@ -75,7 +72,6 @@ class TestAliases:
     def test_memory_written_by_its_generic_address(self) -> None:
         assert values(self.GENERIC + "st.b32 [%rd2+4], 9; ld.shared.b32 %r9, [tile+4];", "%r9", 1) == [9]
 
-    @pytest.mark.xfail(strict=True, reason="14: a generic load does not want the stores of other spaces")
     def test_memory_read_by_its_generic_address(self) -> None:
         assert values(self.GENERIC + "st.shared.b32 [tile+4], 9; ld.b32 %r9, [%rd2+4];", "%r9", 1) == [9]
 
@@ -98,8 +94,8 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("space", "own", "remote", "local", "pointer"),
         [
-            pytest.param("shared", 1, 0, 0, 0, marks=OTHER_CTA),
-            pytest.param("shared::cta", 1, 0, 0, 0, marks=OTHER_CTA),
+            ("shared", 1, 0, 0, 0),
+            ("shared::cta", 1, 0, 0, 0),
             ("shared::cluster", 1, 1, 0, 0),
             ("local", 0, 0, 1, 0),
             ("global", 0, 0, 0, 1),
