@@ -27,7 +27,7 @@ FAULTS = {
     "wait-without-arrival": {Fault.NO_ARRIVAL, Fault.STUCK},
     "arrival-count-mismatch": {Fault.ARRIVALS_MISSING, Fault.BAD_COUNT},
     "over-arrival": {Fault.OVER_ARRIVAL},
-    "expect-tx-mismatch": {Fault.BYTES},
+    "expect-tx-mismatch": {Fault.BYTES, Fault.UNEXPECTED_COPY},
     "expect-tx-without-arrival": {Fault.EXPECT_WITHOUT_ARRIVAL},
     "unpublished-barrier-init": {Fault.UNPUBLISHED},
     "barrier-before-init": {Fault.BEFORE_INIT},

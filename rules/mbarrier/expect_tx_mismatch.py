@@ -82,3 +82,9 @@ setp.lt.u32 %p3, %r2, 4;
                 f"phase {story.number('phase')} of {story.barrier} expects {expected} bytes, and {copied} are copied",
                 f"expect {copied} bytes",
             )
+        for story in facts.stories(Fault.UNEXPECTED_COPY):
+            yield story.finding(
+                f"this copy completes on {story.barrier}, and phase {story.number('phase')} expects no bytes: it may "
+                "end before they have come",
+                "expect the bytes of the copy, with the arrival or before it",
+            )

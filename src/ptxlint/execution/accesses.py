@@ -57,6 +57,12 @@ LEAST_DESCRIBED = 128
 OPERAND_COLUMNS = 8
 """Columns of an A operand in tensor memory: K is 32 bytes for every dense kind of MMA."""
 
+WARPS_PER_GROUP = 4
+"""Each warp of a warpgroup reads its own 16 rows of A; the first rows, which a descriptor names, are the first warp's.
+
+Source: PTX ISA, *Register Fragments and Shared Memory Matrix Layouts*; flash-attention writes P warp by warp.
+"""
+
 MATRIX_ROW = 16
 TENSOR_QUARTER = 16
 LANES_PER_QUARTER = 32
@@ -224,6 +230,7 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
     extent = _extent(instruction, access, reader)
     what = ".".join((instruction.opcode, *instruction.modifiers[:1]))
     is_atomic = instruction.opcode in ("atom", "red")
+    is_rows = row.opens is Tracking.WGMMA and access.role == "a" and not _transposes_a(reader)
     locate = _locator(instruction, access, is_tensor=is_tensor)
 
     def run(strand: Strand, order: Order, positions: Positions) -> None:
@@ -232,6 +239,8 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
         size = extent(strand)
         at = range(len(strand.threads)) if positions is None else positions
         for warp, members in _by_warp(strand, at).items():
+            if is_rows and warp % WARPS_PER_GROUP:
+                continue
             addresses = {held[i] for i in members} if held.__class__ is tuple else {held}
             intervals = merged(i for a in addresses for i in locate(a + offset, size, strand.cta.rank))
             if intervals:
@@ -249,6 +258,11 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
                 )
 
     return run
+
+
+def _transposes_a(reader: Reader) -> bool:
+    operand = reader.roles.get("transpose_a")
+    return isinstance(operand, Immediate) and operand.value != 0
 
 
 def _by_warp(strand: Strand, positions: Iterable[int]) -> dict[int, Sequence[int]]:

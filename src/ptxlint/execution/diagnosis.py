@@ -35,6 +35,7 @@ DIRECT = frozenset(
         Fault.AFTER_INVAL,
         Fault.REINIT,
         Fault.BAD_COUNT,
+        Fault.UNEXPECTED_COPY,
         Fault.MISALIGNED,
         Fault.BARRIER_COUNT,
         Fault.RUN_AHEAD,
@@ -103,7 +104,7 @@ class _Diagnosis:
         return self._symptom()
 
     def trip_counts_differ(self) -> bool:
-        """Whether everyone who ever served the mbarriers that agents are stuck at is past its work, at an end or barrier."""
+        """Whether everyone who ever served the mbarriers that agents are stuck at has ended or is past its work."""
         waits = list(self._waits())
         served: list[object] = []
         for _, _, barrier in waits:
@@ -282,15 +283,18 @@ class _Diagnosis:
     def _initial_parity(self) -> Incident | None:
         """The other parity throughout; only where the waits come back, else it is one wait too many.
 
-        Both sides of a ring may seem to begin wrong. The side that waits for data cannot begin with a free pass.
+        Both sides of a ring may seem to begin wrong. The side that waits for data must not begin with a free pass; when
+        it does, it is to blame, else the other.
         """
-        found: list[tuple[bool, Event]] = []
+        found: list[tuple[int, Event]] = []
         for group in self._suspects():
             repair = Repair(flipped=group.points)
             if self._mends(repair) and self._comes_back(group, repair):
                 first = self._first_wait(group)
                 if first is not None:
-                    found.append((self._carries_data(group, repair), first))
+                    passed_freely = first.phase < 0 and first.order < len(self.machine.events)
+                    blame = 1 if not self._carries_data(group, repair) else 0 if passed_freely else 2
+                    found.append((blame, first))
         if not found:
             return None
         return self._wait_incident(Fault.PARITY_INITIAL, min(found, key=lambda item: item[0])[1])

@@ -32,7 +32,7 @@ def _concerns(event: Event, rank: int, number: int) -> bool:
 
 
 def _incident(events: Sequence[Event], number: int) -> Incident:
-    """The count is too small where some warps only arrive and the others only wait; else two groups share the barrier."""
+    """The count is too small where some warps only arrive and the others only wait; else two groups share it."""
     arriving = {thread // WARP for e in events if e.kind is Kind.BAR_ARRIVE and e.agent for thread in e.agent.threads}
     waiting = {thread // WARP for e in events if e.kind is Kind.SYNC and e.agent for thread in e.agent.threads}
     users = WARP * len(arriving | waiting)

@@ -18,7 +18,7 @@ from ptxlint.execution import slice as slices
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import Machine
-from ptxlint.execution.order import Conflict
+from ptxlint.execution.order import Conflict, Failure
 from ptxlint.execution.program import Binding, Program, Slot
 from ptxlint.execution.schedule import NO_REPAIR, SCHEDULES, OutOfBudgetError, Repair, Schedule
 from ptxlint.execution.shapes import Shapes, concerns_cluster
@@ -36,7 +36,7 @@ TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
 
 
-SIZES = (13, 300, 2000)
+SIZES = (13, 7, 300, 2000)
 """Assumed integers, tried in turn while they reach more."""
 
 SMALL_SIZES = (4, 2, 1)
@@ -256,9 +256,10 @@ class _Engine:
             if self._reach(best) == (len(self.seeds), ENOUGH_PHASES) or self.spent > ALL_STEPS:
                 break
             run = self._go(self._binding(block, cluster, size), SCHEDULES[0])
-            if run.out_of_budget or self._reach(run) <= self._reach(best):
+            if run.out_of_budget:
                 break
-            best = run
+            if self._reach(run) > self._reach(best):
+                best = run
         return best
 
     def _reach(self, run: Run) -> tuple[int, int]:
@@ -348,6 +349,8 @@ class _Engine:
         first: tuple[Event, ...] = ()
         for again in (binding, *away, *few):
             found, happened = ordered.run_ordered(program, again)
+            if again.inputs.size in ordered.FEW_TRIPS:
+                found = tuple(conflict for conflict in found if conflict.failure is Failure.UNFENCED)
             if found:
                 return found, happened
             first = first or happened

@@ -212,13 +212,17 @@ def _copies_arrive(instruction: Instruction, point: int, reader: Reader) -> Even
 
 
 def _bulk(instruction: Instruction, point: int, reader: Reader) -> Event:
-    """A bulk or tensor copy that completes on an mbarrier, in each CTA of a multicast mask."""
+    """A bulk or tensor copy that completes on an mbarrier, in each CTA of a multicast mask.
+
+    With `.cta_group::2` the signal for a CTA goes to the CTA of its pair whose rank has the parity of the mbarrier's.
+    """
     base, offset = reader.address("mbarrier")
     size = reader.slot("size") if "size" in reader.roles else None
     mask = reader.slot("mask") if "mask" in reader.roles else None
     destination = reader.address("destination")
     is_tensor = "tensor" in instruction.modifiers
     alignment = 128 if is_tensor else 16
+    is_paired = "cta_group::2" in instruction.modifiers
     watched = [base, destination[0], *([size] if size is not None else []), *([mask] if mask is not None else [])]
 
     def run(strand: Strand, positions: Positions) -> None:
@@ -234,7 +238,8 @@ def _bulk(instruction: Instruction, point: int, reader: Reader) -> Event:
                 ranks = [rank for rank in range(len(machine.ctas)) if found[-1] >> rank & 1]
             for _ in range(threads):
                 for rank in ranks:
-                    target = rank << RANK_SHIFT | address & OFFSET_MASK
+                    signaled = rank & ~1 | address >> RANK_SHIFT & 1 if is_paired and mask is not None else rank
+                    target = signaled << RANK_SHIFT | address & OFFSET_MASK
                     machine.remote(strand, point, target)
                     landing = rank << RANK_SHIFT | where & OFFSET_MASK if mask is not None else where
                     machine.launch(Copy(point, who, target, number, destination=landing))
@@ -310,7 +315,7 @@ def _cluster_arrive(instruction: Instruction, point: int, reader: Reader) -> Eve
     relaxed = "relaxed" in instruction.modifiers
 
     def run(strand: Strand, positions: Positions) -> None:
-        strand.machine.cluster_arrive(strand, point, relaxed=relaxed)
+        strand.machine.cluster_arrive(agent(strand, positions), point, relaxed=relaxed)
 
     return run
 

@@ -56,7 +56,9 @@ def pointer_parameters(cfg: Cfg) -> frozenset[tuple[str, int]]:
     """
     function = cfg.function
     names = {parameter.name for parameter in function.parameters}
-    declared = {(p.name, 0) for p in function.parameters if "ptr" in p.attributes}
+    declared = {
+        (p.name, 0) for p in function.parameters if any(attribute.startswith("ptr") for attribute in p.attributes)
+    }
     origin: dict[str, set[tuple[str, int]]] = {}
     body = cfg.body
     for instruction in body:

@@ -54,12 +54,11 @@ def _shfl(instruction: Instruction, slots: Slots, parameters: frozenset[str]) ->
     def run(strand: Strand) -> None:
         registers = strand.registers
         held = registers[value]
-        if held.__class__ is not tuple:
+        if held.__class__ is not tuple and flag is None:
             if target is not None:
                 registers[target] = held
-            if flag is not None:
-                registers[flag] = 1
             return
+        held = spread(held, len(strand.threads))
         count = len(strand.threads)
         wanted, limits = spread(registers[lane], count), spread(registers[clamp], count)
         results, flags = list(held), [1] * count

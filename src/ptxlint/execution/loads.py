@@ -27,7 +27,8 @@ def _load(instruction: Instruction, slots: Slots, parameters: frozenset[str]) ->
             slots.of(Slot("parameter", address.base.name, offset + index * width, width))
             for index in range(len(targets))
         ]
-        return _copies(sources, targets, width, signed)
+        bits = [isa.type_width(t.type) if isinstance(t, Register) else 32 for t in elements(roles["destination"])]
+        return _copies(sources, targets, width, max(bits) if signed else 0)
     base, offset = address_of(slots, address)
     register_bits = max(
         (isa.type_width(t.type) for t in elements(roles["destination"]) if isinstance(t, Register)), default=32
@@ -52,8 +53,8 @@ def _sign_extension(width: int, bits: int) -> Callable[[int], int]:
     return lambda value: ((value ^ sign) - sign) & ones
 
 
-def _copies(sources: Sequence[int], targets: Sequence[int], width: int, signed: bool) -> Step:
-    extend = _sign_extension(width, max(32, 8 * width)) if signed else identity
+def _copies(sources: Sequence[int], targets: Sequence[int], width: int, signed_bits: int) -> Step:
+    extend = _sign_extension(width, signed_bits) if signed_bits else identity
     pairs = list(zip(sources, targets, strict=True))
 
     def run(strand: Strand) -> None:
@@ -143,6 +144,11 @@ ATOMIC: dict[str, Callable[[int, int, int], int]] = {
 }
 
 
+def _signed(kind: str, sign: int) -> Callable[[int, int, int], int]:
+    choose = min if kind == "min" else max
+    return lambda old, value, ones: choose(old, value, key=lambda bits: (bits ^ sign) - sign)
+
+
 def _atomic(instruction: Instruction, slots: Slots, parameters: frozenset[str]) -> Step | None:
     """atom and red, thread by thread in lane order."""
     roles = isa.roles(instruction)
@@ -157,6 +163,8 @@ def _atomic(instruction: Instruction, slots: Slots, parameters: frozenset[str]) 
     destination = roles.get("destination")
     target = slots.register(destination.name) if isinstance(destination, Register) else None
     operation = ATOMIC.get(kind)
+    if kind in ("min", "max") and type_of(instruction).startswith("s"):
+        operation = _signed(kind, 1 << 8 * width - 1)
 
     def run(strand: Strand) -> None:
         registers = strand.registers

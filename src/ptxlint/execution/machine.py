@@ -465,6 +465,12 @@ class Machine:
             self.arrive(None, copy.point, copy.barrier, copy.arrivals)
 
     def _check(self, barrier: Mbarrier) -> None:
+        if barrier.pending <= 0 and barrier.unsized and not barrier.expects and not barrier.tx:
+            copy = barrier.unsized[0]
+            who = copy.agent if isinstance(copy.agent, Agent) else None
+            here = ((barrier.init_point, "initialized here"),)
+            self.blame(Fault.UNEXPECTED_COPY, copy.point, who, barrier.address, here, phase=barrier.phase)
+            barrier.settle()
         while barrier.is_due and barrier.expected:
             barrier.turn()
             self.record(Kind.PHASE, None, -1, barrier, phase=barrier.phase - 1)
@@ -612,15 +618,14 @@ class Machine:
             if isinstance(strand, Strand):
                 self._wake(strand)
 
-    def cluster_arrive(self, strand: Strand, point: int, *, relaxed: bool = False) -> None:
+    def cluster_arrive(self, agent: Agent, point: int, *, relaxed: bool = False) -> None:
         """barrier.cluster.arrive."""
         if self.order is not None:
-            self.order.cluster_arrive(strand.agent, self.cluster.generation, relaxed=relaxed)
-        rank = strand.cta.rank
-        self.record(Kind.CLUSTER_ARRIVE, strand.agent, point, amount=int(relaxed), phase=self.cluster.generation)
-        twice = self.cluster.arrive(rank, strand.threads, point)
+            self.order.cluster_arrive(agent, self.cluster.generation, relaxed=relaxed)
+        self.record(Kind.CLUSTER_ARRIVE, agent, point, amount=int(relaxed), phase=self.cluster.generation)
+        twice = self.cluster.arrive(agent.rank, agent.threads, point)
         if twice is not None:
-            self.blame(Fault.CLUSTER_TWICE, point, strand.agent, None, ((twice, "arrived here before"),))
+            self.blame(Fault.CLUSTER_TWICE, point, agent, None, ((twice, "arrived here before"),))
         self._turn_cluster()
 
     def _turn_cluster(self) -> None:

@@ -40,27 +40,38 @@ def run_ordered(program: Program, binding: Binding) -> tuple[tuple[Conflict, ...
         if found is None:
             found, happened = order.conflicts, tuple(machine.events)
         else:
-            found = {key: conflict for key, conflict in found.items() if key in order.conflicts}
+            again = {_pair(conflict) for conflict in order.conflicts.values()}
+            found = {key: conflict for key, conflict in found.items() if _pair(conflict) in again}
         if not found:
             break
     return tuple((found or {}).values()), happened
 
 
+def _pair(conflict: Conflict) -> tuple[Failure, frozenset[int]]:
+    """What makes a conflict the same in another schedule, where the accesses may come the other way round."""
+    return conflict.failure, frozenset({conflict.first.point, conflict.second.point})
+
+
 def box_extents(happened: Sequence[Event]) -> dict[int, int]:
-    """Bytes of each copy's tensor box: the room up to the next place that a copy fills, no more than is expected."""
+    """Bytes of each copy's tensor box: the room up to the next place that is filled, no more than its share."""
     filled: dict[int, set[int]] = {}
-    expected: dict[int, int] = {}
+    expected: dict[tuple[int, int], int] = {}
+    sharing: dict[tuple[int, int], int] = {}
+    used: dict[int, set[tuple[int, int]]] = {}
     for event in happened:
+        use = (event.object or 0, event.phase)
         if event.kind is Kind.COPY and event.source >= 0:
             filled.setdefault(event.point, set()).add(event.source)
-        if event.kind is Kind.EXPECT and event.object is not None:
-            expected[event.object] = event.amount
+            used.setdefault(event.point, set()).add(use)
+            sharing[use] = sharing.get(use, 0) + 1
+        elif event.kind is Kind.EXPECT:
+            expected[use] = expected.get(use, 0) + event.amount
     places = sorted({place for places in filled.values() for place in places})
     following = dict(itertools.pairwise(places))
-    most = max(expected.values(), default=0)
     extents = {}
     for point, own in filled.items():
         room = [following[place] - place for place in own if place in following]
-        if room:
-            extents[point] = max(LEAST_BOX, min(*room, most or LEAST_BOX))
+        share = [expected[use] // sharing[use] for use in used[point] if expected.get(use)]
+        if room and share:
+            extents[point] = max(LEAST_BOX, min(*room, *share))
     return extents

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from ptxlint import isa
 from ptxlint.cfg import Cfg
+from ptxlint.execution.arithmetic import CARRY
 from ptxlint.graph import dominator_tree, reverse_postorder, with_virtual_exit
 from ptxlint.ir import Address, Element, Instruction, Negated, Not, Operand, Pair, Register, SpecialRegister, Vector
 from ptxlint.isa import Flow
@@ -23,6 +24,7 @@ UNUSED_ROLES = frozenset({"source", "policy", "offsets", "hint", "value", "compa
 
 LANE_DEPENDENT = frozenset({"%tid.x", "%tid.y", "%tid.z", "%laneid", "%warpid"})
 LANE_PREFIXES = ("%lanemask",)
+CARRYING = frozenset({"addc", "subc", "madc"})
 CROSS_LANE_VARYING = frozenset({"elect.sync", "match", "activemask"})
 
 
@@ -49,8 +51,9 @@ class Slice:
 def compute(cfg: Cfg, seeds: Mapping[int, Iterable[Register]]) -> Slice:
     """The slice of a body for these points, each with the registers that it needs."""
     passable = _passable(cfg)
-    joins = _post_dominators(cfg, passable)
-    controllers = _controllers(cfg, passable, joins)
+    ends = _post_dominators(cfg, passable)
+    joins = {**ends, **_post_dominators(cfg, passable, guarded_exits=False)}
+    controllers = _controllers(cfg, passable, ends)
     definitions = _definitions(cfg)
     everywhere = frozenset(point for block in passable for point in cfg.blocks[block].points)
     varying = _varying(cfg, everywhere, controllers)
@@ -58,7 +61,7 @@ def compute(cfg: Cfg, seeds: Mapping[int, Iterable[Register]]) -> Slice:
     closure.run(seeds)
     points = frozenset(closure.points)
     skips = {
-        block.index: joins[block.index]
+        block.index: ends[block.index]
         for block in cfg.blocks
         if block.index in passable
         and block.points
@@ -101,13 +104,21 @@ def _aborts(instruction: Instruction) -> bool:
     return instruction.guard is None and instruction.opcode in ("trap", "call", "brkpt")
 
 
-def _post_dominators(cfg: Cfg, passable: frozenset[int]) -> dict[int, int]:
+def _post_dominators(cfg: Cfg, passable: frozenset[int], *, guarded_exits: bool = True) -> dict[int, int]:
+    """The immediate post-dominator of each block, with or without the ways out by an exit that only some threads take.
+
+    Where lanes meet again, exited ones are not waited for.
+    """
     successors = [
         [edge.target for edge in block.successors if edge.target in passable] if block.index in passable else []
         for block in cfg.blocks
     ]
     order = reverse_postorder(0, successors)
-    leaving = [i for i in order if cfg.blocks[i].leaves and not _guarded_abort(cfg, i)]
+    leaving = [
+        i
+        for i in order
+        if cfg.blocks[i].leaves and not _guarded_abort(cfg, i) and (guarded_exits or not cfg.blocks[i].successors)
+    ]
     forward, backward = with_virtual_exit(successors, leaving, order)
     tree = dominator_tree(cfg.exit, backward, forward)
     return {block: found for block in order if (found := tree[block]) is not None}
@@ -136,11 +147,23 @@ def _controllers(cfg: Cfg, passable: frozenset[int], joins: Mapping[int, int]) -
     return found
 
 
+def reads(instruction: Instruction) -> tuple[str, ...]:
+    """The names of the registers that an instruction reads, the carry flag included."""
+    names = tuple(register.name for register in isa.reads(instruction))
+    return (*names, CARRY.name) if instruction.opcode in CARRYING else names
+
+
+def writes(instruction: Instruction) -> tuple[str, ...]:
+    """The names of the registers that an instruction writes, the carry flag included."""
+    names = tuple(register.name for register in isa.writes(instruction))
+    return (*names, CARRY.name) if "cc" in instruction.modifiers else names
+
+
 def _definitions(cfg: Cfg) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for point, instruction in enumerate(cfg.body):
-        for register in isa.writes(instruction):
-            found.setdefault(register.name, []).append(point)
+        for name in writes(instruction):
+            found.setdefault(name, []).append(point)
     return found
 
 
@@ -228,10 +251,10 @@ class _Closure:
                 self.valued.add(point)
                 self.points.add(point)
                 self.pending.append(point)
-                for register in isa.reads(self.cfg.body[point]):
-                    if register.name not in self.wanted:
-                        self.wanted.add(register.name)
-                        stack.append(register.name)
+                for used in reads(self.cfg.body[point]):
+                    if used not in self.wanted:
+                        self.wanted.add(used)
+                        stack.append(used)
                 self._reach(self.cfg.block_of[point])
 
     def _want_space(self, space: str) -> None:
@@ -280,7 +303,9 @@ def _stores_to(instruction: Instruction) -> Iterator[str]:
     if instruction.opcode in ("st", "atom", "red"):
         yield _space(instruction)
         if _space(instruction) == "generic":
-            yield "shared"
+            yield from ("shared", "local", "global")
+        elif _space(instruction) != "param":
+            yield "generic"
 
 
 def _is_scattered(instruction: Instruction, varying: frozenset[str]) -> bool:
@@ -322,7 +347,7 @@ def _varying(cfg: Cfg, points: frozenset[int], controllers: Mapping[int, set[int
             (row and row.name in CROSS_LANE_VARYING)
             or any(map(_is_lane_dependent, instruction.operands))
             or instruction.opcode in ("atom", "shfl", "vote", "redux")
-            or (instruction.opcode == "ld" and _space(instruction) in ("local", "generic", "param"))
+            or (instruction.opcode == "ld" and _space(instruction) in ("local", "generic"))
         ):
             mark(point)
     divergent: set[int] = set()

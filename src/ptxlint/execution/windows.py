@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ptxlint.execution.closures import address_of, binary, slot_of, unary
 from ptxlint.execution.layout import (
@@ -15,6 +16,8 @@ from ptxlint.execution.layout import (
     WINDOW_SIZE,
 )
 from ptxlint.execution.program import Slots, Step
+from ptxlint.execution.strand import Strand
+from ptxlint.execution.values import each
 from ptxlint.ir import Instruction
 
 
@@ -57,14 +60,31 @@ def _isspacep(instruction: Instruction, slots: Slots, parameters: frozenset[str]
     target = slots.operand(instruction.operands[0])
     source, _ = address_of(slots, instruction.operands[1])
     space = instruction.modifiers[0]
+    if space in ("shared", "shared::cta"):
+        return _own_window(source, target)
     bounds = {
-        "shared": (SHARED_WINDOW, SHARED_WINDOW + WINDOW_SIZE),
+        "shared::cluster": (SHARED_WINDOW, SHARED_WINDOW + WINDOW_SIZE),
         "local": (LOCAL_WINDOW, LOCAL_WINDOW + WINDOW_SIZE),
         "param": (PARAMETER_WINDOW, LOCAL_WINDOW),
         "global": (GLOBAL_BASE, PARAMETER_WINDOW),
     }
-    low, high = bounds.get(space.partition("::")[0], (0, 0))
+    low, high = bounds.get(space.partition("::")[0] if space not in bounds else space, (0, 0))
     return unary(lambda address: int(low <= address < high), source, target)
+
+
+def _own_window(source: int, target: int) -> Step:
+    """Whether an address is in the shared memory of the executing CTA."""
+
+    def run(strand: Strand) -> None:
+        low = SHARED_WINDOW + (strand.cta.rank << RANK_SHIFT)
+        inside = partial(_is_between, low, low + OFFSET_MASK + 1)
+        strand.registers[target] = each(inside, strand.registers[source])
+
+    return run
+
+
+def _is_between(low: int, high: int, address: int) -> int:
+    return int(low <= address < high)
 
 
 MAKERS: dict[str, Callable[[Instruction, Slots, frozenset[str]], Step | None]] = {
