@@ -61,7 +61,7 @@ DONE:
         """Report the reads of each group of writes."""
         for clash in facts.clashes(Mistake.FENCED_ELSEWHERE):
             yield clash.finding(
-                f"{clash.early} by the async proxy after {clash.unfinished}; the proxy fence between them does not cover "
-                "shared memory",
+                f"{clash.early} by the async proxy after {clash.unfinished}; the proxy fence between them covers "
+                "another state space",
                 "use fence.proxy.async.shared::cta, or fence.proxy.async for all spaces",
             )

@@ -13,7 +13,8 @@ class UnfencedAsyncRead(Rule):
 
     Why: bulk copies and the operands of wgmma and tcgen05 go by the async proxy; a barrier orders the generic alone.
         Ordinary stores, `stmatrix` and `cp.async` are generic; the copy engine and the tensor cores may read the
-        bytes as they were before. This passes most tests.
+        bytes as they were before. This passes most tests. A warning for what `cp.async` brought: the ISA counts it as
+        generic, while CUTLASS and FlashAttention pipelines hand such data to wgmma without a fence.
     Fix: `fence.proxy.async.shared::cta` in each writing thread, after its writes and before the barrier.
     Not reported: a fence in another thread after the barrier (`fence-after-barrier`); results of asynchronous
         operations, which a wait makes visible to both; bytes whose place the run could not determine.
@@ -65,4 +66,5 @@ DONE:
             yield clash.finding(
                 f"{clash.early} by the async proxy after {clash.unfinished}, without fence.proxy.async in between",
                 "run fence.proxy.async.shared::cta in the writing threads, after the writes and before the barrier",
+                is_contested=clash.is_copied,
             )

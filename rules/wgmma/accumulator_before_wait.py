@@ -13,11 +13,12 @@ from ptxlint.rule import Finding, IsaRef, Related, Rule, Severity
 
 
 class AccumulatorBeforeWait(Rule):
-    """A register of a `wgmma.mma_async` is used before a wait covers its group: the accumulator, or a changed A fragment.
+    """The accumulator or A fragment of a `wgmma.mma_async` is touched before a wait covers its group.
 
-    Why: the tensor core writes the accumulator, and reads the fragment, at any time until the wait; the ISA leaves other
-        accesses undefined. ptxas inserts a wait where it sees this, which serializes the products.
-    Fix: `wgmma.wait_group` with a count small enough for the group before the use; a second set of registers otherwise.
+    Why: the tensor core writes the accumulator, and reads the fragment, at any time until the wait; the ISA leaves
+        other accesses undefined. ptxas inserts a wait where it sees this, which serializes the products.
+    Fix: `wgmma.wait_group` with a count small enough for the group before the use; a second set of registers
+        otherwise.
     Not reported: accumulators used by the next wgmma, fragments that are only read, and moves between registers.
     """
 

@@ -14,10 +14,11 @@ from ptxlint.rule import Finding, IsaRef, Rule, Severity
 class MissingWgmmaFence(Rule):
     """Registers that a `wgmma.mma_async` uses were changed since the last `wgmma.fence`, or there was none.
 
-    Why: wgmma is not ordered after earlier instructions of its own thread. Without the fence it may find the registers as
-        they were before. ptxas inserts a fence where it sees this, which serializes the products.
+    Why: wgmma is not ordered after earlier instructions of its own thread. Without the fence it may find the
+        registers as they were before. ptxas inserts a fence where it sees this, which serializes the products.
     Fix: `wgmma.fence` after the last change and before the first wgmma that uses the registers.
-    Not reported: accumulators that only wgmma has changed, and moves between registers.
+    Not reported: accumulators that only wgmma has changed, moves between registers, and constants, which compilers
+        set where they like.
     """
 
     code = "PTX504"
@@ -37,7 +38,7 @@ wgmma.wait_group.sync.aligned 0;
     bad = (
         """
 wgmma.fence.sync.aligned;
-mov.f32 %f1, 0f00000000;
+add.f32 %f1, %f1, %f1;
 wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, 1, 1, 1, 0, 0;  // expect: missing-wgmma-fence
 wgmma.commit_group.sync.aligned;
 wgmma.wait_group.sync.aligned 0;

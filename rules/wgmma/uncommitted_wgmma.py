@@ -74,14 +74,14 @@ mbarrier.try_wait.parity.shared.b64 %p2, [empty], 0;
 @!%p2 bra REFILL;
 st.shared.u32 [tile], %r1;
 DONE:
-""",
+""",  # noqa: E501
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Report each wgmma whose operands are touched."""
         for clash in facts.clashes(Mistake.WGMMA_UNCOMMITTED):
             yield clash.finding(
-                f"{clash.early} while the wgmma of {clash.first.agent} may be reading them: it is in no group, so no "
+                f"{clash.early} while a wgmma of {clash.first.agent} may read them: it is in no group, so no "
                 "wait_group waits for it",
                 "run wgmma.commit_group before the wait",
                 at=clash.first.point,

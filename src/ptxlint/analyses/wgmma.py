@@ -1,7 +1,7 @@
 """Registers of wgmma: those that a wgmma in flight may be reading or writing, and those changed since the last fence.
 
-Moves are not accesses of the program: compilers copy registers at joins, and ptxas removes the copies. A copy takes over
-what is known of its source.
+Moves are not accesses of the program: compilers copy registers at joins, and ptxas removes the copies. A copy takes
+over what is known of its source.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ptxlint import isa
 from ptxlint.analyses.groups import allowed
 from ptxlint.cfg import Cfg
 from ptxlint.dataflow import Analysis
-from ptxlint.ir import Instruction, Register, Vector
+from ptxlint.ir import Immediate, Instruction, Register, Vector
 from ptxlint.isa import Tracking
 
 if TYPE_CHECKING:
@@ -100,7 +100,12 @@ class Unfenced(Analysis[frozenset[Register]]):
     def join(self, first: frozenset[Register], second: frozenset[Register]) -> frozenset[Register]:
         return first | second
 
-    def transfer(self, index: int, instruction: Instruction, state: frozenset[Register]) -> frozenset[Register]:
+    def transfer(
+        self,
+        index: int,  # noqa: ARG002
+        instruction: Instruction,
+        state: frozenset[Register],
+    ) -> frozenset[Register]:
         row = isa.row(instruction)
         if row is not None and row.name == "wgmma.fence":
             return frozenset()
@@ -110,9 +115,9 @@ class Unfenced(Analysis[frozenset[Register]]):
         if not written:
             return state
         source = moved(instruction)
-        if source is None or source not in self._tracked or source in state:
-            return state | written
-        return state - written
+        if source in self._tracked and source not in state:
+            return state - written
+        return state if _is_constant(instruction) else state | written
 
 
 def held(instruction: Instruction) -> Iterator[Register]:
@@ -137,6 +142,11 @@ def moved(instruction: Instruction) -> Register | None:
         return None
     source = instruction.operands[1]
     return source if isinstance(source, Register) and isinstance(instruction.operands[0], Register) else None
+
+
+def _is_constant(instruction: Instruction) -> bool:
+    """Whether an instruction sets a register to a constant: compilers move those to where they like."""
+    return instruction.opcode == "mov" and isinstance(instruction.operands[-1], Immediate)
 
 
 def _family(cfg: Cfg) -> set[Register]:

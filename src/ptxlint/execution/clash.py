@@ -84,6 +84,11 @@ class Clash:
         return next((event for event in self.path if event.kind in RELEASES), None)
 
     @property
+    def is_copied(self) -> bool:
+        """Whether cp.async makes all the first accesses."""
+        return all(conflict.first.moment.line[0] == CP_ASYNC for conflict in self.conflicts)
+
+    @property
     def verb(self) -> str:
         """What the second access does: `writes`, or `write` where several warps or threads do."""
         verb = "write" if self.second.is_write else "read"
@@ -134,11 +139,12 @@ class Clash:
             return ""
         return f"{release.agent} {in_words(release, self.execution.body, self.names)}"
 
-    def finding(self, message: str, fix: str, at: int | None = None) -> Finding:
+    def finding(self, message: str, fix: str, at: int | None = None, *, is_contested: bool = False) -> Finding:
         """The finding that says so, at a point of the body or else at the second access.
 
-        Unordered accesses are a warning where the launch shape is guessed.
+        A warning where it is contested, and for unordered accesses where the launch shape is guessed.
         """
+        is_weak = is_contested or (self.is_guessed and self.conflicts[0].failure is Failure.UNORDERED)
         body = self.execution.body
         span = body[self.second.point if at is None else at].span
         return Finding(
@@ -148,7 +154,7 @@ class Clash:
             tuple(dict.fromkeys(related for related in self._related() if related.span != span)),
             tuple(self._witness()),
             self.execution.assumptions,
-            Severity.WARNING if self.is_guessed and self.conflicts[0].failure is Failure.UNORDERED else None,
+            Severity.WARNING if is_weak else None,
         )
 
     def _related(self) -> Iterator[Related]:

@@ -108,10 +108,10 @@ def is_consumed(conflict: Conflict, execution: Execution) -> bool:
     first = conflict.first
     if first.moment.line[0] != TENSOR_LOAD:
         return False
-    own = _origin(first)
-    later = execution.conflict_events[first.when : conflict.second.when]
-    release = next((event for event in later if event.kind in RELEASES and _is_by(event, own)), None)
-    goal = conflict.second.point if release is None else release.point
+    way = path(conflict, execution.conflict_events)
+    if not way:
+        return False
+    goal = way[0].point
     loaded = set(isa.writes(execution.body[first.point]))
     return any(
         loaded.intersection(isa.reads(execution.body[point])) and _lies_between(execution.cfg, first.point, point, goal)
