@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
@@ -88,6 +89,10 @@ def _lint_all(tasks: Sequence[Task], jobs: int, seconds: float) -> Iterator[Lint
 
 def _remarks(linted: Linted, entries: Sequence[Entry], verbose: bool) -> Iterator[str]:
     where = f"{linted.project}/{linted.module}"
+    if verbose:
+        verdicts = Counter(verdict for _, verdict, _ in linted.kernels)
+        yield f"{where}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}, {linted.seconds} s"
+        yield from (f"{where}: {name[:60]}: not analysed: {reason}" for name, _, reason in linted.kernels if reason)
     for fault in linted.faults:
         yield f"{where}: internal: {fault}"
     for found in linted.findings:
