@@ -91,6 +91,9 @@ class TestTransactions:
         assert answers(self.EXPECT + self.COMPLETE) == FIRST_PHASE
         assert answers(self.EXPECT + self.COMPLETE + ARRIVE) == SECOND_PHASE
 
+    def test_bytes_that_nobody_expects_hold_the_phase_open(self) -> None:
+        assert answers(self.COMPLETE + ARRIVE) == FIRST_PHASE
+
     def test_transactions_alone_complete_nothing(self) -> None:
         assert answers(self.EXPECT) == FIRST_PHASE
 
@@ -295,6 +298,14 @@ class TestClusterBarrier:
         assert not run(early + self.MEET, 64, 2).blocked
         whole = "mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p1, %r1, 1; @%p1 exit;\n"
         assert not run(whole + self.MEET, 64, 2).blocked
+
+    def test_threads_that_exit_after_they_have_arrived(self) -> None:
+        """They count no more: the others of their CTA still have to come."""
+        snippet = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @!%p1 bra OTHER;"
+        snippet += "barrier.cluster.arrive; exit; OTHER: bar.sync 1, 64; barrier.cluster.arrive; barrier.cluster.wait;"
+        machine = run(snippet, 64, 1)
+        assert machine.cluster.generation == 0
+        assert [strand.state for strand in machine.blocked] == ["at barrier"]
 
     def test_twice_without_a_wait(self) -> None:
         machine = run("barrier.cluster.arrive; barrier.cluster.arrive; barrier.cluster.wait;", 32, 2)
