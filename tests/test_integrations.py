@@ -81,7 +81,6 @@ def test_the_github_action(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")
-@pytest.mark.xdist_group("packaging")
 def test_pre_commit(tmp_path: Path) -> None:
     """The hook is installed from a copy of this checkout, and stops a commit."""
     git = ("git", "-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "init.defaultBranch=main")

@@ -16,8 +16,6 @@ PROJECT = ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "src", "gram
 
 QUIETLY = ("--quiet", "--disable-pip-version-check")
 
-pytestmark = pytest.mark.xdist_group("packaging")
-
 
 def _run(*command: str | Path) -> str:
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, timeout=300)
