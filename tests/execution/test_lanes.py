@@ -171,3 +171,27 @@ class TestActiveMask:
     def test_the_lanes_of_a_branch(self) -> None:
         snippet = TID + HALF + "mov.u32 %r9, 0; @%p1 bra D; activemask.b32 %r9; D:"
         assert values(snippet, "%r9") == [0] * 16 + [0xFFFF0000] * 16
+
+
+class TestGuards:
+    """Lanes whose guard does not hold take no part."""
+
+    @pytest.mark.xfail(strict=True, reason="22: all lanes of the warp are counted")
+    @pytest.mark.parametrize(
+        ("snippet", "expected"),
+        [
+            ("setp.lt.u32 %p2, %r2, 4; @%p2 vote.sync.all.pred %p3, %p2, 15;", [1] * 4 + [0] * 28),
+            ("setp.ge.u32 %p2, %r2, 4; @%p2 elect.sync _|%p3, 0xfffffff0;", [0] * 4 + [1] + [0] * 27),
+        ],
+    )
+    def test_of_predicates(self, snippet: str, expected: list[int]) -> None:
+        assert values(TID + "mov.pred %p3, 0;" + snippet + "selp.u32 %r9, 1, 0, %p3;", "%r9") == expected
+
+    @pytest.mark.xfail(strict=True, reason="22: all lanes of the warp are counted")
+    @pytest.mark.parametrize(
+        ("instruction", "expected"),
+        [("redux.sync.add.u32 %r9, %r2, 0xc0000000;", 61), ("match.any.sync.b32 %r9, %r3, 0xc0000000;", 0xC0000000)],
+    )
+    def test_of_values(self, instruction: str, expected: int) -> None:
+        snippet = TID + "mov.u32 %r9, 5; mov.u32 %r3, 1; setp.ge.u32 %p2, %r2, 30; @%p2 " + instruction
+        assert values(snippet, "%r9") == [5] * 30 + [expected] * 2

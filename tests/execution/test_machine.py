@@ -152,6 +152,13 @@ class TestCopies:
     def test_the_expectation_may_come_after_the_copy(self) -> None:
         assert not run(initialized() + self.TENSOR + self.EXPECT + wait()).blocked
 
+    def test_a_box_waits_for_all_that_its_phase_expects(self) -> None:
+        """While an arrival is pending nothing lands, however long nobody else can run."""
+        peek = "mbarrier.test_wait.parity.shared::cta.b64 %p5, [bars], 0;\n"
+        machine = run(initialized(2) + self.EXPECT + self.TENSOR + peek + self.EXPECT + wait())
+        assert not machine.blocked
+        assert machine.mbarriers[1024].phase == 1
+
     def test_no_box_no_phase(self) -> None:
         assert run(initialized() + self.EXPECT + wait()).blocked
 
@@ -225,6 +232,19 @@ class TestOtherCtas:
 
     def test_before_any_cluster_barrier(self) -> None:
         assert Fault.REMOTE_EARLY in faults(run(BAR + self.STORE.format(1) + self.MEET, 1, 2))
+
+    @pytest.mark.parametrize(
+        "arrive",
+        [
+            "mapa.shared::cluster.u32 %r3, bars, 1; mbarrier.arrive.shared::cluster.b64 _, [%r3];",
+            pytest.param(
+                "mov.u64 %rd1, bars; cvta.shared.u64 %rd2, %rd1; mapa.u64 %rd3, %rd2, 1;mbarrier.arrive.b64 _, [%rd3];",
+                marks=pytest.mark.xfail(strict=True, reason="23: only the form names the other CTA"),
+            ),
+        ],
+    )
+    def test_an_arrive_before_any_cluster_barrier(self, arrive: str) -> None:
+        assert Fault.REMOTE_EARLY in faults(run(BAR + INIT + arrive + self.MEET, 1, 2))
 
     def test_after_one(self) -> None:
         assert faults(run(BAR + self.MEET + self.STORE.format(1) + self.MEET, 1, 2)) == set()

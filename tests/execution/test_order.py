@@ -338,6 +338,59 @@ class TestCluster:
         assert found(snippet, 32, 2) == set()
 
 
+class TestBetweenCtas:
+    """Copies and stores into another CTA that complete on its mbarrier."""
+
+    BEGIN = """
+    mov.u32 %r2, %cluster_ctarank; setp.eq.u32 %p6, %r2, 0;
+    mapa.shared::cluster.u32 %r4, tile, 1; mapa.shared::cluster.u32 %r5, bars, 1;
+    {before}
+    barrier.cluster.arrive; barrier.cluster.wait;
+    @%p6 bra SEND;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bars], {size};
+    {receive}
+    bra DONE;
+    SEND: {send}
+    DONE: barrier.cluster.arrive; barrier.cluster.wait;
+    """
+    WAIT = wait(form="parity.acquire.cluster")
+    READ = "ld.shared.b32 %r9, [tile];\n"
+    STORE = "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r4], %r1, [%r5];\n"
+    COPY = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r4], [tile+256], 64, [%r5];\n"
+
+    def _found(self, send: str, receive: str, size: int, before: str = "") -> set[Failure]:
+        return found(self.BEGIN.format(send=send, receive=receive, size=size, before=before), 1, 2)
+
+    def test_a_store_that_is_waited_for(self) -> None:
+        assert self._found(self.STORE, self.WAIT + self.READ, 4) == set()
+
+    @pytest.mark.xfail(strict=True, reason="20: the destination of st.async is no access")
+    def test_a_store_that_is_not(self) -> None:
+        assert self._found(self.STORE, self.READ + self.WAIT, 4) == {UNORDERED}
+
+    @pytest.mark.xfail(strict=True, reason="20: st.async hands over the clock of its thread")
+    def test_a_store_brings_nothing_but_its_own_bytes(self) -> None:
+        generic = "st.shared::cluster.b32 [%r4+64], %r1;\n"
+        assert self._found(generic + self.STORE, self.WAIT + "ld.shared.b32 %r9, [tile+64];", 4) == {UNORDERED}
+
+    def test_a_copy(self) -> None:
+        assert self._found(self.COPY, self.WAIT + self.READ, 64) == set()
+        assert self._found(self.COPY, self.READ + self.WAIT, 64) == {UNORDERED}
+
+    FILL = "st.shared.b32 [tile+256], %r1;\n"
+
+    def test_the_source_of_a_copy_is_fenced(self) -> None:
+        assert self._found(self.COPY, self.WAIT, 64, self.FILL + "fence.proxy.async.shared::cta;") == set()
+
+    @pytest.mark.xfail(strict=True, reason="21: the source of a copy between CTAs is no access")
+    def test_the_source_of_a_copy_needs_a_fence(self) -> None:
+        assert self._found(self.COPY, self.WAIT, 64, self.FILL) == {UNFENCED}
+
+    @pytest.mark.xfail(strict=True, reason="21: the source of a copy between CTAs is no access")
+    def test_the_source_of_a_copy_is_not_refilled(self) -> None:
+        assert self._found(self.COPY + self.FILL, self.WAIT, 64) == {UNORDERED}
+
+
 WGMMA = """
 mov.u32 %r3, tile; shr.u32 %r3, %r3, 4; cvt.u64.u32 %rd2, %r3; add.u64 %rd3, %rd2, 32;
 wgmma.fence.sync.aligned;
