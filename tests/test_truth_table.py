@@ -1,7 +1,7 @@
 """Generic writes read by the async proxy: every writer, reader, fence, barrier and shape of loop, and the verdict.
 
-What is expected follows from the ISA, *Async Proxy* and *membar/fence*: each write needs a proxy fence that covers shared
-memory, run by the writing thread after the write, on every path to the read.
+What is expected follows from the ISA, *Async Proxy* and *membar/fence*: each write needs a proxy fence that covers
+shared memory, run by the writing thread after the write, on every path to the read.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _head(target: str, threads: int) -> str:
 
 
 def _setup(case: Case) -> Iterator[str]:
-    """Registers and barriers: %p1 the issuing thread, %p2 a writing thread, %r10 its 16 bytes, %rd4 the tile's descriptor."""
+    """Registers and barriers: %p1 the issuing thread, %p2 a writing thread, %r10 its bytes, %rd4 the descriptor."""
     first = 128 if _threads(case) == 256 else 0
     issuer = 96 if case.synchronization == "bar.sync" else 0
     yield f"""\

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxlint.facts import Facts, Mistake
+from ptxlint.analyses.remote import narrow_arrivals
+from ptxlint.facts import Facts
 from ptxlint.rule import Finding, IsaRef, Rule, Severity
 
 
@@ -15,7 +16,7 @@ class RemoteArriveScope(Rule):
         counted, and may not see what was done before it. Contested for the hand-back of a slot that was only read:
         CUTLASS does that with the default scope.
     Fix: `mbarrier.arrive.release.cluster`, and a wait with `.acquire.cluster` on the other side.
-    Not reported: arrives after which the other CTA touches only memory that asynchronous operations read or wrote.
+    Not reported: arrives with the default scope, unless the kernel writes to the other CTA's shared memory.
     """
 
     code = "PTX117"
@@ -106,10 +107,12 @@ ret;
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report the arrive between the two accesses."""
-        for clash in facts.clashes(Mistake.SCOPE):
-            yield clash.finding(
-                f"{clash.early} after {clash.unfinished}; what hands them over has the scope of its own CTA",
+        """Report the arrives that hand something over, as the run shows whom they reach."""
+        for point in narrow_arrivals(facts.execution):
+            instruction = facts.execution.body[point]
+            yield Finding(
+                instruction.span,
+                "this arrive at an mbarrier of another CTA has the scope of its own CTA, so that one need not see what "
+                "was done before it",
                 "arrive with .release.cluster and wait with .acquire.cluster",
-                at=clash.weak,
             )

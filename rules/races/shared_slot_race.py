@@ -72,7 +72,7 @@ bar.sync 0;
             )
         for clash in facts.clashes(Mistake.LANES):
             yield clash.finding(
-                f"{clash.early} after {clash.unfinished}; one lane releases for the warp, and the others may not have come "
-                "that far",
+                f"{clash.early} after {clash.unfinished}; one lane releases for the warp, and the others may not "
+                "have come that far",
                 "bring the warp together with bar.warp.sync (__syncwarp) before that lane arrives",
             )

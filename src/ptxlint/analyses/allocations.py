@@ -13,6 +13,20 @@ from ptxlint.execution.engine import Execution
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Event, Kind
 
+__all__ = [
+    "ALLOC",
+    "DEALLOC",
+    "PAIR",
+    "RELINQUISH",
+    "Event",
+    "Kind",
+    "Permits",
+    "name",
+    "skipping_return",
+    "unsynchronized",
+    "unwaited_commits",
+]
+
 if TYPE_CHECKING:
     from ptxlint.facts import Facts
 

@@ -51,7 +51,7 @@ class Waits(Analysis[Waited]):
             return state
         if row.name == WAIT:
             return Waited(instruction.guard is None or state.surely, True)
-        is_barrier = instruction.opcode in ("bar", "barrier") and "arrive" not in instruction.modifiers
+        is_barrier = "barrier" in isa.roles(instruction) and "arrive" not in instruction.modifiers
         return Waited(state.maybe, state.maybe) if is_barrier else state
 
 

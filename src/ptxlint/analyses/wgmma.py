@@ -77,9 +77,9 @@ class InFlight(Analysis[Flights]):
             return state
         source = moved(instruction)
         rest = {register: flight for register, flight in state.items() if register not in written}
-        if source in state:
+        if source is not None and source in state:
             rest[written[0]] = state[source]
-        return rest if len(rest) != len(state) or source in state else state
+        return rest if rest != state else state
 
 
 class Unfenced(Analysis[frozenset[Register]]):

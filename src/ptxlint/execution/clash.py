@@ -14,10 +14,10 @@ from ptxlint.execution.conflict_kinds import (
     by_contents,
     connected,
     is_consumed,
+    is_relaxed,
     mistake,
     path,
     place,
-    weakness,
 )
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.order import BULK, CP_ASYNC, TENSOR_CORE, Access, Conflict, Failure, Interval, Space, merged
@@ -129,7 +129,7 @@ class Clash:
     @property
     def weak(self) -> int | None:
         """The arrive or wait on the way that hands nothing over."""
-        return next((event.point for event in self.path if weakness(event, self.execution.body)), None)
+        return next((event.point for event in self.path if is_relaxed(event, self.execution.body)), None)
 
     @property
     def way(self) -> str:

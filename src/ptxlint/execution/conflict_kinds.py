@@ -13,7 +13,6 @@ from typing import TypeAlias
 from ptxlint import isa
 from ptxlint.cfg import Cfg
 from ptxlint.execution.engine import Execution
-from ptxlint.execution.layout import RANK_SHIFT
 from ptxlint.execution.order import (
     BULK,
     CP_ASYNC,
@@ -51,7 +50,6 @@ class Mistake(StrEnum):
     GROUP = "a copy whose group is not waited for"
     OVERLAP = "copies with different places that run into each other"
     RELAXED = "data handed over by a relaxed arrive or wait"
-    SCOPE = "data handed to another CTA by an arrive of CTA scope"
     LANES = "a lane releases for lanes that may not have come that far"
     SHARED_RACE = "unordered accesses to shared memory"
     TENSOR_RACE = "unordered accesses to tensor memory"
@@ -177,8 +175,9 @@ def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Exe
     if conflicts[0].failure is Failure.LANES:
         return Mistake.LANES
     for access in (first, second):
-        if isa.row(execution.body[access.point]) in _ALLOCATION:
-            return _ALLOCATION[isa.row(execution.body[access.point])]
+        row = isa.row(execution.body[access.point])
+        if row is not None and row in _ALLOCATION:
+            return _ALLOCATION[row]
     return _unordered(first, second, path, execution)
 
 
@@ -190,9 +189,8 @@ def _unordered(first: Access, second: Access, path: Sequence[Event], execution: 
         return _tensor_core(first, path, execution)
     if line in _OWN_WAITS:
         return _OWN_WAITS[line]
-    weak = next((found for event in path if (found := weakness(event, execution.body)) is not None), None)
-    if weak is not None and line == WARP_LINE:
-        return weak
+    if line == WARP_LINE and any(is_relaxed(event, execution.body) for event in path):
+        return Mistake.RELAXED
     is_both_copied = line == second.moment.line[0] == MBARRIER and first.is_write and second.is_write
     if is_both_copied and first.interval[0] != second.interval[0]:
         return Mistake.OVERLAP
@@ -239,14 +237,10 @@ def _tensor_core(first: Access, path: Sequence[Event], execution: Execution) -> 
     return Mistake.COPY_UNCOMMITTED if instruction.modifiers[:1] == ("cp",) else Mistake.MMA_UNCOMMITTED
 
 
-def weakness(event: Event, body: Sequence[Instruction]) -> Mistake | None:
-    """Why an arrive or a wait at an mbarrier hands nothing over."""
-    if event.kind not in (Kind.ARRIVE, Kind.WAIT) or event.agent is None or event.object is None:
-        return None
-    if isa.semantics(body[event.point]) == "relaxed":
-        return Mistake.RELAXED
-    is_remote = event.object >> RANK_SHIFT != event.agent.rank
-    return Mistake.SCOPE if is_remote and isa.scope(body[event.point]) == "cta" else None
+def is_relaxed(event: Event, body: Sequence[Instruction]) -> bool:
+    """Whether an event is an arrive or a wait at an mbarrier that orders nothing."""
+    at_mbarrier = event.kind in (Kind.ARRIVE, Kind.WAIT) and event.agent is not None
+    return at_mbarrier and isa.semantics(body[event.point]) == "relaxed"
 
 
 def _fences_elsewhere(cfg: Cfg, first: int, ends: Collection[int]) -> bool:
