@@ -285,3 +285,49 @@ def test_groups_are_counted_per_kind() -> None:
     facts = facts_of(mixed, Launch(block=(32, 1, 1)))
     assert facts.hazards == []
     assert facts.solve(Groups) is facts.solve(Groups)
+
+
+TAIL = """
+.shared .align 16 .b8 tile[1024];
+mov.u32 %r1, tile;
+mov.u32 %r9, 0;
+LOOP:
+and.b32 %r2, %r9, 1;
+mad.lo.s32 %r3, %r2, 512, %r1;
+cp.async.cg.shared.global [%r3], [%rd1], 16;
+cp.async.commit_group;
+add.s32 %r9, %r9, 1;
+setp.lt.s32 %p1, %r9, {trips};
+@%p1 bra LOOP;
+cp.async.wait_group 1;
+ld.shared.u32 %r4, [tile];
+cp.async.wait_all;
+"""
+
+
+@pytest.mark.parametrize(("trips", "expected"), [(5, {Cause.WEAK_WAIT}), (6, set()), ("%r8", {Cause.WEAK_WAIT})])
+def test_after_a_loop_its_last_lap_is_the_one_in_which_it_ends(trips: int | str, expected: set[Cause]) -> None:
+    facts = facts_of(TAIL.format(trips=trips), Launch(block=(1, 1, 1)))
+    assert {hazard.cause for hazard in facts.hazards} == expected
+
+
+PROLOGUE = """
+.shared .align 16 .b8 tile[1024];
+cp.async.cg.shared.global [tile+512], [%rd1], 16;
+cp.async.commit_group;
+mov.u32 %r1, tile;
+mov.u32 %r9, 0;
+LOOP:
+mad.lo.s32 %r3, %r9, 512, %r1;
+ld.shared.u32 %r4, [%r3];
+add.s32 %r9, %r9, 1;
+setp.lt.s32 %p1, %r9, {trips};
+@%p1 bra LOOP;
+cp.async.wait_all;
+"""
+
+
+@pytest.mark.parametrize(("trips", "expected"), [(1, set()), (2, {Cause.NO_WAIT}), (3, {Cause.NO_WAIT})])
+def test_a_copy_before_a_loop_meets_the_laps_that_the_loop_has(trips: int, expected: set[Cause]) -> None:
+    facts = facts_of(PROLOGUE.format(trips=trips), Launch(block=(1, 1, 1)))
+    assert {hazard.cause for hazard in facts.hazards} == expected

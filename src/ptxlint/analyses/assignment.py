@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 from ptxlint.analyses.evaluation import Evaluation, Number
@@ -224,18 +225,27 @@ class Assignment:
         return self._evaluation.number(value)
 
     def threads_at(self, index: int) -> int:
-        """The threads, as bits, that run the instruction at these laps, as far as their numbers alone decide it."""
+        """The threads, as bits, that run the instruction at these laps, as far as their numbers alone decide it.
+
+        A loop that does not hold the instruction is one that ends, or has ended, in its lap.
+        """
         cfg = self._ground.facts.cfg
         block = cfg.block_of[index]
         running = sum(1 << thread for thread in self._threads)
-        for loop in cfg.enclosing_loops(block):
-            if loop.header not in self._laps:
+        around = {loop.header for loop in cfg.enclosing_loops(block)}
+        for header in self._laps:
+            if not cfg.dominates(header, block):
                 continue
-            for literal in self._loops.conditions(block, loop.header):
-                running &= self.where(literal, -1)
-            for test in self._loops.tests(loop.header):
-                if self._loops.is_determined(test.stays[0], self._laps):
-                    running &= self._staying(loop.header, test, self._laps[loop.header])
+            tests = self._loops.tests(header)
+            determined = [test for test in tests if self._loops.is_determined(test.stays[0], self._laps)]
+            for test in determined:
+                running &= self._staying(header, test, self._laps[header])
+            if header in around:
+                for literal in self._loops.conditions(block, header):
+                    running &= self.where(literal, -1)
+            elif determined and len(determined) == len(tests):
+                stays = [self.where(test.stays, -1) for test in determined]
+                running &= ~reduce(and_, stays)
         return running
 
     def where(self, literal: Literal, otherwise: int) -> int:
