@@ -28,7 +28,7 @@ from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.slice import registers_of
 from ptxlint.execution.strand import Strand
 from ptxlint.execution.trace import Agent, Kind
-from ptxlint.execution.values import spread
+from ptxlint.execution.values import Value, spread
 from ptxlint.ir import Address, Immediate, Instruction, Register
 from ptxlint.isa import Access, Mode, Proxy, Row, Tracking
 
@@ -233,10 +233,31 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
     is_rows = row.opens is Tracking.WGMMA and access.role == "a" and not _transposes_a(reader)
     locate = _locator(instruction, access, is_tensor=is_tensor)
 
+    placed: dict[tuple[Agent, Value, int], list[tuple[int, list[Interval]]]] = {}
+
     def run(strand: Strand, order: Order, positions: Positions) -> None:
         who = _agent(strand, positions)
         held = strand.registers[base]
         size = extent(strand)
+        key = (who, held, size)
+        places = placed.get(key)
+        if places is None:
+            places = placed[key] = list(place(strand, positions, held, size))
+        for warp, intervals in places:
+            order.access(
+                who,
+                warp,
+                intervals,
+                point,
+                is_write=is_write,
+                proxy=access.proxy,
+                space=space,
+                moment=moment(order, who, warp),
+                is_atomic=is_atomic,
+                what=what,
+            )
+
+    def place(strand: Strand, positions: Positions, held: Value, size: int) -> Iterator[tuple[int, list[Interval]]]:
         at = range(len(strand.threads)) if positions is None else positions
         for warp, members in _by_warp(strand, at).items():
             if is_rows and warp % WARPS_PER_GROUP:
@@ -244,18 +265,7 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
             addresses = {held[i] for i in members} if held.__class__ is tuple else {held}
             intervals = merged(i for a in addresses for i in locate(a + offset, size, strand.cta.rank))
             if intervals:
-                order.access(
-                    who,
-                    warp,
-                    intervals,
-                    point,
-                    is_write=is_write,
-                    proxy=access.proxy,
-                    space=space,
-                    moment=moment(order, who, warp),
-                    is_atomic=is_atomic,
-                    what=what,
-                )
+                yield warp, intervals
 
     return run
 
