@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not find_spec("cutlass"), reason="needs CuTe DSL: pip install 'ptxlint[compilers]'")
+pytestmark = pytest.mark.skipif(not find_spec("nvidia_cutlass_dsl"), reason="needs CuTe DSL: pip install 'ptxlint[compilers]'")
 
 PROGRAM = """
 import sys

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ptxlint.integrations.watch import Watch
     from ptxlint.result import Report
 
-COMPILERS = {"triton": "triton", "cutlass": "cute_dsl", "tilelang": "tilelang"}
+COMPILERS = {"triton": "triton", "nvidia_cutlass_dsl": "cute_dsl", "tilelang": "tilelang"}
 """The packages of compilers that can be watched, and our modules for them."""
 
 COLLECTION = "(collection)"
