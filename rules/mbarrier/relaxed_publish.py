@@ -78,7 +78,7 @@ DONE:
         """Report the relaxed instruction between the two accesses."""
         for clash in facts.clashes(Mistake.RELAXED):
             yield clash.finding(
-                f"{clash.early} after {clash.unfinished}; what hands them over is relaxed and orders nothing",
+                f"{clash.early} after {clash.unfinished}; what hands it over is relaxed and orders nothing",
                 "leave out .relaxed",
                 at=clash.weak,
             )

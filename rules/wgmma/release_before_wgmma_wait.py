@@ -83,7 +83,7 @@ DONE:
         for clash in facts.clashes(Mistake.WGMMA_RELEASED):
             release = clash.release
             yield clash.finding(
-                f"{clash.early} while a wgmma of {clash.first.agent} may read them: they are handed back before "
+                f"{clash.early} while a wgmma of {clash.first.agent} may read it: it is handed back before "
                 "the wait for its group",
                 "let wgmma.wait_group cover the group before the arrive",
                 at=clash.second.point if release is None else release.point,

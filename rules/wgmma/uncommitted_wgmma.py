@@ -81,7 +81,7 @@ DONE:
         """Report each wgmma whose operands are touched."""
         for clash in facts.clashes(Mistake.WGMMA_UNCOMMITTED):
             yield clash.finding(
-                f"{clash.early} while a wgmma of {clash.first.agent} may read them: it is in no group, so no "
+                f"{clash.early} while a wgmma of {clash.first.agent} may read it: it is in no group, so no "
                 "wait_group waits for it",
                 "run wgmma.commit_group before the wait",
                 at=clash.first.point,

@@ -85,7 +85,7 @@ DONE:
         """Report the wait that comes too late, or else the access that comes too early."""
         for clash in facts.clashes(Mistake.WGMMA_WAIT_LATE):
             yield clash.finding(
-                f"{clash.early} while a wgmma of {clash.first.agent} may read them: the barrier between them "
+                f"{clash.early} while a wgmma of {clash.first.agent} may read it: the barrier between them "
                 "comes before the wait for its group",
                 "let wgmma.wait_group cover the group before the barrier",
                 at=clash.late_wait,

@@ -68,7 +68,8 @@ def early_reads(facts: Facts) -> Iterator[int]:
     for index, instruction, state in steps:
         if state.surely or not _is_plain_load(instruction):
             continue
-        if (state.maybe and is_split) or not late or facts.values.role(index, "address") in again:
+        is_behind = state.maybe and is_split and not _leads_to(facts, index, waits(facts))
+        if is_behind or not late or facts.values.role(index, "address") in again:
             yield index
 
 
@@ -107,6 +108,23 @@ def writes_after(facts: Facts, launch: int) -> int | None:
         if block not in seen:
             seen.add(block)
             waiting += [edge.target for edge in facts.cfg.blocks[block].successors]
+
+
+def _leads_to(facts: Facts, start: int, goals: list[int]) -> bool:
+    """Whether control can come from one instruction to any of others."""
+    cfg = facts.cfg
+    targets = {cfg.block_of[goal] for goal in goals}
+    if any(cfg.block_of[goal] == cfg.block_of[start] and goal > start for goal in goals):
+        return True
+    seen: set[int] = set()
+    waiting = [cfg.block_of[start]]
+    while waiting:
+        new = {edge.target for edge in cfg.blocks[waiting.pop()].successors} - seen
+        if new & targets:
+            return True
+        seen |= new
+        waiting += new
+    return False
 
 
 def _is_plain_load(instruction: Instruction) -> bool:

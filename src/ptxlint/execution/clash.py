@@ -61,7 +61,7 @@ class Clash:
 
     @property
     def early(self) -> str:
-        """What the second access does, for the subject of a sentence: `thread 0 reads 512 bytes of tile`."""
+        """What the second access does, for the subject of a sentence: `thread 0 reads tile+128`."""
         return f"{self.second.agent} {self.verb} {self.memory} (`{self.text(self.second)}`)"
 
     @property
@@ -71,8 +71,9 @@ class Clash:
 
     @property
     def memory(self) -> str:
-        """The bytes or columns that both touch: `512 bytes of tile+128`, `columns 0-15 of tensor memory`."""
-        return self._memory(merged(_common(conflict) for conflict in self.conflicts))
+        """Where both touch memory, from the lowest place on: `tile+128`, `columns 0-15 of tensor memory`."""
+        common = merged(_common(conflict) for conflict in self.conflicts)
+        return self._memory(common) if self.first.space is Space.TENSOR else self.names.memory(common[0][0])
 
     def text(self, access: Access) -> str:
         """The opcode of an access with its modifiers in short: `st.shared`, `cp.async.bulk`."""

@@ -1,0 +1,101 @@
+"""Conflicts of the ordered run as findings: what they name, how they are grouped, the mistake that each shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxlint.facts import Clash, Facts, Mistake
+from ptxlint.launch import Launch, stated
+from ptxlint.parse import parse
+from ptxlint.rule import Severity
+
+HEAD = """\
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry kernel(.param .u64 result) .reqntid 128
+{
+.reg .pred %p<4>;
+.reg .b32 %r<8>;
+.reg .b64 %rd<3>;
+.shared .align 128 .b8 tile[2048];
+.shared .align 8 .b64 ready;
+ld.param.u64 %rd1, [result];
+mov.u32 %r1, %tid.x;
+shl.b32 %r2, %r1, 2;
+mov.u32 %r3, tile;
+add.u32 %r3, %r3, %r2;
+setp.ne.u32 %p1, %r1, 96;
+"""
+
+STORE = """\
+@%p1 bra DONE;
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 512;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+DONE:
+"""
+
+
+def _clashes(body: str) -> list[Clash]:
+    module = parse(f"{HEAD}{body}ret;\n}}\n")
+    function = module.functions[0]
+    return list(Facts(module, function, stated(function, Launch())).clashes(*Mistake))
+
+
+def test_both_accesses_are_named_with_bytes_and_release() -> None:
+    (clash,) = _clashes(f"st.shared.u32 [%r3], %r1;\nbar.sync 0;\n{STORE}")
+    assert clash.mistake is Mistake.UNFENCED
+    assert clash.early == "thread 96 reads tile (`cp.async.bulk`)"
+    assert clash.unfinished == "the write by warps 0-3 (`st.shared.u32`)"
+    finding = clash.finding("message", "fix")
+    assert [step.agent for step in finding.witness] == ["warps 0-3", "warps 0-3", "thread 96"]
+    assert finding.severity is None
+
+
+def test_unrolled_stores_are_one_finding() -> None:
+    stores = "".join(f"st.shared.u32 [%r3+{512 * row}], %r1;\n" for row in range(4))
+    copy = STORE.replace("512;", "2048;")
+    (clash,) = _clashes(f"{stores}bar.sync 0;\n{copy}")
+    assert len(clash.conflicts) == 4
+    assert clash.memory == "tile"
+
+
+def test_two_mistakes_are_two_findings() -> None:
+    other = STORE.replace("[tile]", "[tile+1024]").replace("DONE", "LAST")
+    body = f"st.shared.u32 [%r3], %r1;\nst.shared.u32 [%r3+1024], %r1;\nbar.sync 0;\n{STORE}{other}"
+    assert [clash.mistake for clash in _clashes(body)] == [Mistake.UNFENCED, Mistake.UNFENCED]
+
+
+@pytest.mark.parametrize(
+    ("between", "mistake"),
+    [
+        ("bar.sync 0;\n", Mistake.UNFENCED),
+        ("fence.proxy.async.global;\nbar.sync 0;\n", Mistake.FENCED_ELSEWHERE),
+        ("bar.sync 0;\nfence.proxy.async.shared::cta;\n", Mistake.FENCED_LATE),
+        ("fence.proxy.async.shared::cta;\n", Mistake.SHARED_RACE),
+        ("fence.proxy.async.shared::cta;\nbar.sync 0;\n", None),
+        ("fence.proxy.async;\nbar.sync 0;\n", None),
+    ],
+)
+def test_what_stands_between_decides(between: str, mistake: Mistake | None) -> None:
+    clashes = _clashes(f"st.shared.u32 [%r3], %r1;\n{between}{STORE}bar.sync 0;\n")
+    assert [clash.mistake for clash in clashes] == ([] if mistake is None else [mistake])
+
+
+def test_a_guessed_launch_makes_a_race_a_warning() -> None:
+    body = "st.shared.u32 [%r3], %r1;\nxor.b32 %r4, %r3, 256;\nbar.sync 1, 128;\nld.shared.u32 %r5, [%r4];\n"
+    race = body.replace("bar.sync 1, 128;\n", "") + "bar.sync 0;\n"
+    assert not _clashes(body)
+    (clash,) = _clashes(race)
+    assert clash.mistake is Mistake.SHARED_RACE
+    assert clash.finding("message", "fix").severity is None
+    module = parse(f"{HEAD}{race}ret;\n}}\n".replace(" .reqntid 128", ""))
+    function = module.functions[0]
+    (guessed,) = Facts(module, function, stated(function, Launch())).clashes(Mistake.SHARED_RACE)
+    assert guessed.finding("message", "fix").severity is Severity.WARNING
+
+
+def test_places_computed_from_contents_are_no_conflict() -> None:
+    body = "ld.global.u32 %r4, [%rd1];\nmov.u32 %r5, tile;\nadd.u32 %r5, %r5, %r4;\nst.shared.u32 [%r5], %r1;\n"
+    assert not _clashes(f"{body}ld.shared.u32 %r6, [%r5];\nbar.sync 0;\n")
