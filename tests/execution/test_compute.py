@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from .running import kernel, values
+from ptxlint.execution.trace import Kind
+
+from .running import PROBE, happened, kernel, run, values
 
 TID = "mov.u32 %r1, %tid.x;\n"
 
@@ -120,10 +122,6 @@ class TestSpecialRegisters:
 
 def _of_rank(snippet: str, rank: int) -> int:
     """What %r9 holds in the only thread of the CTA of this rank, the others having left."""
-    from ptxlint.execution.trace import Kind
-
-    from .running import PROBE, happened, run
-
     machine = run(PROBE.format(snippet=snippet, register="%r9"), 1, (2, 2, 1), position=(3, 1, 0))
     (event,) = happened(machine, Kind.EXPECT)
     assert event.agent is not None
@@ -135,10 +133,7 @@ class TestUnknown:
     """Instructions whose meaning is not known."""
 
     def test_their_results_are_zero_and_they_are_noted(self) -> None:
-        snippet = (
-            ".shared .align 8 .b64 bar; mov.f32 %f1, 0f3F800000; sin.approx.f32 %f2, %f1; cvt.rzi.u32.f32 %r9, %f2;"
-        )
-        snippet += "mbarrier.init.shared.b64 [bar], %r9;"
-        found = kernel(snippet)
-        names = [found.cfg.body[point].opcode for point in found.program.unknown]
-        assert set(names) <= {"sin"}
+        snippet = "mov.u32 %r2, 5; mov.u32 %r9, 7; vadd.s32.s32.s32 %r9, %r2, %r2;"
+        assert values(snippet, "%r9", 2) == [0, 0]
+        found = kernel(".shared .align 8 .b64 bar;" + snippet + "mbarrier.init.shared.b64 [bar], %r9;")
+        assert [found.cfg.body[point].opcode for point in found.program.unknown] == ["vadd"]

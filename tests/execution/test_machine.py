@@ -133,6 +133,23 @@ class TestPeeks:
         for schedule in SCHEDULES:
             assert not run(snippet, 64, schedule=schedule).blocked
 
+    @pytest.mark.xfail(strict=True, reason="25: what it was refused stays refused when it is woken")
+    def test_a_loop_over_two_barriers_that_is_served_late(self) -> None:
+        """Stuck at one of them, it is woken by the other."""
+        peek = "mbarrier.test_wait.parity.shared::cta.b64 %p7, [bars+16], 0;\n"
+        snippet = (
+            initialized()
+            + "@%p1 mbarrier.init.shared.b64 [bars+16], 1; bar.sync 0;"
+            + """
+        setp.lt.u32 %p2, %r1, 32; @%p2 bra D;
+        L: mbarrier.try_wait.parity.shared::cta.b64 %p5, [bars], 0; @%p5 bra E;
+        mbarrier.try_wait.parity.shared::cta.b64 %p6, [bars+8], 0; @!%p6 bra L;
+        bra E; D:
+        """
+        )
+        snippet += peek * 3 + "@%p1 mbarrier.arrive.shared::cta.b64 _, [bars+8]; E:"
+        assert not run(snippet, 64).blocked
+
 
 class TestCopies:
     """What signals a barrier by itself."""

@@ -8,7 +8,7 @@ from ptxlint.execution.inputs import Assumed
 from ptxlint.execution.program import Binding, Slot, Slots
 from ptxlint.ir import Immediate, Label, Negated, Not, Register, Sink, SpecialRegister, Symbol
 
-from .running import kernel
+from .running import initialized, kernel, values
 
 
 class TestSlots:
@@ -94,8 +94,6 @@ class TestSegments:
         assert [size for point, size in sizes if point in (2, 3)] == [0, 0]
 
     def test_a_wait_that_is_tried_again_repeats_nothing(self) -> None:
-        from .running import initialized, values
-
         snippet = (
             initialized()
             + """
