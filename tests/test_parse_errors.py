@@ -36,6 +36,7 @@ def rejected(text: str | bytes) -> str:
         (b".version 9.0", "1:1: no '.target' directive follows"),
         (b".version nine\n.target sm_90", "1:10: 'nine' is not expected here; expected a number"),
         (b".version 9.0\n.version 9.0\n.target sm_90", "2:1: a second '.version' directive"),
+        (b'.version 9.0\n.target sm_90\n.file 1.5 "a"', "3:7: '1.5' is not a whole number"),
         (b"/* never closed", "1:1: a comment is opened and never closed; expected '\\*/'"),
     ],
 )
@@ -65,6 +66,10 @@ def test_files_that_are_not_modules(data: bytes, message: str) -> None:
         ("mov.u32 %r1, 0x;", "5:15: 'x' is not expected here"),
         ("mov.u32 %r1, 12ab;", "5:16: 'ab' is not expected here"),
         ('.pragma "open;', "5:9: '\"open' is not expected here; expected a string"),
+        ("call k, (1), 2;", "5:14: '2' is not expected here; expected .*a name"),
+        (".section .debug_str { .b8 1 }", "5:"),
+        (".novelty 1+%r1;", "5:1: an argument of '.novelty' is not a constant"),
+        ("@%p1 # no comment", "5:6: '#' is not expected here"),
         (".loc 1 2;", "5:9: ';' is not expected here; expected a number"),
         ("} }", "5:3: '}' is not expected here"),
         ("{ ret;", "7:1: the file ends here; expected .*'}'"),

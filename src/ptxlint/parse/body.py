@@ -41,6 +41,7 @@ from ptxlint.parse.variables import prototype_text, register_type, renamed, vari
 from ptxlint.source import PtxSyntaxError, Span
 
 _SINK = ir.Sink()
+_MODULE_ONLY = ("version", "target", "address_size", "section")
 
 
 Pending: TypeAlias = tuple[Form, Sequence[str], int, int, int]
@@ -205,7 +206,9 @@ class Body:
                 texts = tuple(text[1:-1] for text in setting.arguments)
                 self.pragmas[index] = self.pragmas.get(index, ()) + texts
             case "file":
-                self._files[int(setting.arguments[0], 0)] = setting.arguments[1][1:-1]
+                self._files[integer(setting.arguments[0])] = setting.arguments[1][1:-1]
+            case name if name.lstrip("?") in _MODULE_ONLY:
+                _fail(setting.start.span, f"'.{name.lstrip('?')}' is not expected in a function")
             case name:
                 self._notes.append(Note(setting.start.span, f"unknown directive .{name.lstrip('?')}"))
 

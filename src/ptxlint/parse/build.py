@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ptxlint.ir import Directive, Function, Module, Note, Symbol, Variable
 from ptxlint.parse.body import Body, Entry, Opcodes
+from ptxlint.parse.constants import integer, number
 from ptxlint.parse.nodes import (
     Close,
     Declaration,
@@ -149,7 +151,7 @@ class ModuleBuilder:
         return Module(
             version=(int(major), int(minor)),
             target=tuple(map(str, target.arguments)),
-            address_size=int(size.arguments[0], 0) if size else 32,
+            address_size=integer(size.arguments[0]) if size else 32,
             functions=tuple(self._functions),
             variables=tuple(self._variables),
             files=self._files,
@@ -166,7 +168,7 @@ class ModuleBuilder:
                     raise PtxSyntaxError(setting.start.span, f"a second '.{setting.name}' directive")
                 self._settings[setting.name] = setting
             case "file":
-                self._files[int(setting.arguments[0], 0)] = setting.arguments[1][1:-1]
+                self._files[integer(setting.arguments[0])] = setting.arguments[1][1:-1]
             case name:
                 if name == "section" and setting.arguments[0] == ".debug_str":
                     self._strings.update(_debug_strings(setting.arguments[-1]))
@@ -209,10 +211,15 @@ def _debug_strings(data: str) -> dict[tuple[str, int], str]:
     """The strings of `.section .debug_str`, keyed by label and offset in bytes."""
     strings: dict[tuple[str, int], str] = {}
     for name, content in re.findall(r"([\w$]+)\s*:([^:]*)(?=\s[\w$]+\s*:|\})", data, re.ASCII):
-        values = [int(value, 0) & 0xFF for value in re.findall(r"(?<![\w.])(?:0[xX][0-9a-fA-F]+|\d+)", content)]
+        values = [_byte(value) for value in re.findall(r"(?<![\w.])(?:0[xX][0-9a-fA-F]+|\d+)", content)]
         offset = 0
         for text in bytes(values).split(b"\0"):
             if text:
                 strings[name, offset] = text.decode("utf-8", "replace")
             offset += len(text) + 1
     return strings
+
+
+@lru_cache(maxsize=1000)
+def _byte(word: str) -> int:
+    return int(number(word)) & 0xFF

@@ -41,8 +41,9 @@ def number(text: str) -> int | float:
     return int(digits)
 
 
-def integer(word: Word) -> int:
+def integer(word: str) -> int:
     """The value of a word that must be a whole number. Raises PtxSyntaxError."""
+    assert isinstance(word, Word)
     value = number(word)
     if not isinstance(value, int):
         raise PtxSyntaxError(word.span, f"'{word}' is not a whole number")

@@ -78,7 +78,8 @@ class _Learner:
         guard = self._index(operation.guard) if operation.guard is not None else -1
         if guard is None or self._long:
             raise OpaqueError
-        operands = _compiled("v, t, i", _tuple(map(self._operand, operation.operands)))
+        operand = self._operand if opcode is not None else self._call_operand
+        operands = _compiled("v, t, i", _tuple(map(operand, operation.operands)))
         start = operation.start
         column, words, is_first_line = self._place(start)
         is_fixed = not words and not is_first_line
@@ -192,6 +193,12 @@ class _Learner:
             case Binary(Name(word), "+", Number(constant)):
                 return f"_sum(v,{self._token(word)},{self._token(constant)})"
         raise OpaqueError
+
+    def _call_operand(self, expression: Expression) -> str:
+        """A name or a group: the operands of `call`, whose word the shape spells out."""
+        return (
+            f"_named(v,{self._token(expression.word)})" if isinstance(expression, Name) else self._operand(expression)
+        )
 
     def _base(self, expression: Expression) -> str:
         match expression:

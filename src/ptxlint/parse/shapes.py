@@ -185,6 +185,13 @@ def _inverted(names: Names, word: str) -> Operand:
     raise IrregularError
 
 
+def _named(names: Names, word: str) -> Operand:
+    operand = names[word]
+    if isinstance(operand, Immediate):
+        raise IrregularError
+    return operand
+
+
 def _pair(first: Operand, second: Operand) -> Operand:
     if isinstance(first, Immediate) or isinstance(second, Immediate):
         raise IrregularError
@@ -221,6 +228,7 @@ _NAMESPACE: dict[str, Any] = {
     "_offset": _offset,
     "_negated": _negated,
     "_inverted": _inverted,
+    "_named": _named,
     "_pair": _pair,
     "_sum": _sum,
     "len": len,

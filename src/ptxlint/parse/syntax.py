@@ -172,20 +172,16 @@ def _word(token: Token) -> Word:
     return Word(str(token), token.line or 1, token.column or 1)
 
 
-def _constant(expression: Expression) -> str:
-    """A directive's argument as text: a lone literal or name as written, anything else folded."""
-    if isinstance(expression, Number | Name):
-        return expression.word
-    try:
-        return str(fold(expression))
-    except NotConstantError:
-        return "?"
-
-
-def _argument(value: Any) -> str:
+def _argument(start: Token, value: Any) -> str:
+    """A directive's argument as text: a lone literal or name as written, a constant expression folded."""
     if isinstance(value, Token):
         return _word(value)
-    return _constant(value)
+    if isinstance(value, Number | Name):
+        return value.word
+    try:
+        return str(fold(value))
+    except NotConstantError:
+        raise PtxSyntaxError(_word(start).span, f"an argument of '{start}' is not a constant") from None
 
 
 def _declaration(linkage: tuple[Token, ...], space: Token, rest: tuple[Any, ...]) -> Declaration:
@@ -209,10 +205,10 @@ class _Nodes(Transformer[Token, Any]):
     body = module
 
     def setting(self, start: Token, *arguments: Any) -> Setting:
-        return Setting(_word(start), str(start)[1:], tuple(map(_argument, arguments)))
+        return Setting(_word(start), str(start)[1:], tuple(_argument(start, each) for each in arguments))
 
     def unknown(self, start: Token, *arguments: Expression) -> Setting:
-        return Setting(_word(start), f"?{str(start)[1:]}", tuple(map(_constant, arguments)))
+        return Setting(_word(start), f"?{str(start)[1:]}", tuple(_argument(start, each) for each in arguments))
 
     def header(self, linkage: tuple[Token, ...], kind: Token, *rest: Any) -> Header:
         results: tuple[Declaration, ...] = ()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from ptxlint.ir import Variable, size_of
-from ptxlint.parse.constants import NotConstantError, fold
+from ptxlint.parse.constants import NotConstantError, fold, integer
 from ptxlint.parse.nodes import Declaration, Declarator, Expression, Prototype
 from ptxlint.source import PtxSyntaxError
 
@@ -21,7 +21,7 @@ def variables(declaration: Declaration) -> list[Variable]:
     attributes = [item for each in declaration.modifiers if each.kind == "attribute" for item in each.value.split(";")]
     if pointer:
         attributes.append(f"ptr {kinds['ptr']}" + (f" align {kinds['align']}" if "align" in kinds else ""))
-    align = element if pointer or "align" not in kinds else int(kinds["align"], 0)
+    align = element if pointer or "align" not in kinds else integer(kinds["align"])
     return [
         Variable(
             name=str(declarator.name),
