@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
-from statistics import median
 
 import click
 
@@ -95,13 +94,13 @@ TITLES = f"{'lines':>10} {'parse s':>9} {'lines/s':>10} {'cold s':>9} {'ptxas s'
 
 
 def measured(lines: int, folder: Path, *, with_ptxas: bool) -> Row:
-    """Time both on one file. `process` is a fresh interpreter that knows the shapes from the runs before."""
+    """Time both on one file, the best of some runs. `process` is a fresh interpreter that knows the shapes from the runs before."""
     text = synthesised(lines)
     path = folder / f"lines{lines}.ptx"
     path.write_text(text)
     parse(text)
-    repeats = 5 if lines <= 100_000 else 1
-    seconds = median(_timed(partial(parse, text)) for _ in range(repeats))
+    repeats = 7 if lines <= 100_000 else 2
+    seconds = min(_timed(partial(parse, text)) for _ in range(repeats))
     process = min(_process(path) for _ in range(3 if lines <= 100_000 else 1))
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
     return Row(text.count("\n"), seconds, process, _ptxas(path, folder) if with_ptxas else None, memory)
