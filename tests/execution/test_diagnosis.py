@@ -221,6 +221,7 @@ class TestClusters:
         [
             ("barrier.cluster.arrive; barrier.cluster.arrive; barrier.cluster.wait;", Fault.CLUSTER_TWICE),
             ("barrier.cluster.wait;", Fault.CLUSTER_UNARRIVED),
+            ("barrier.cluster.arrive;", Fault.CLUSTER_UNWAITED),
             (initialized() + REMOTE + STORE + MEET, Fault.REMOTE_EARLY),
             (initialized() + REMOTE + MEET + STORE, Fault.REMOTE_LATE),
         ],

@@ -6,7 +6,7 @@ import pytest
 
 from ptxlint.execution.trace import Kind
 
-from .running import happened, run, values
+from .running import PROBE, happened, run, values
 
 ARRIVED = 1024
 """The first shared variable of CTA 0; other CTAs have their rank above bit 24."""
@@ -105,3 +105,10 @@ class TestQuestions:
         for register, expected in (("%rd2", own), ("%rd3", remote), ("%rd4", local), ("%rd5", pointer)):
             snippet = self.ADDRESSES + f"isspacep.{space} %p2, {register}; selp.u32 %r9, 1, 0, %p2;"
             assert values(snippet, "%r9", 1, cluster=2) == [expected], register
+
+    @pytest.mark.parametrize(("register", "expected"), [("%rd2", [1, 1]), ("%rd3", [0, 1])])
+    def test_the_own_window_is_that_of_each_cta(self, register: str, expected: list[int]) -> None:
+        """%rd2 is an address of the CTA itself, %rd3 one of CTA 1."""
+        question = self.ADDRESSES + f"isspacep.shared %p2, {register}; selp.u32 %r9, 1, 0, %p2;"
+        machine = run(PROBE.format(snippet=question, register="%r9"), 1, 2)
+        assert [event.amount for event in happened(machine, Kind.EXPECT)] == expected
