@@ -16,7 +16,8 @@ class RemoteArriveScope(Rule):
         counted, and may not see what was done before it. Contested for the hand-back of a slot that was only read:
         CUTLASS does that with the default scope.
     Fix: `mbarrier.arrive.release.cluster`, and a wait with `.acquire.cluster` on the other side.
-    Not reported: arrives with the default scope, unless the kernel writes to the other CTA's shared memory.
+    Not reported: arrives with the default scope, unless the kernel writes to the other CTA's shared memory, and
+        arrives after which only results of asynchronous operations are handed over.
     """
 
     code = "PTX117"
