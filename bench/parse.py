@@ -94,7 +94,7 @@ TITLES = f"{'lines':>10} {'parse s':>9} {'lines/s':>10} {'cold s':>9} {'ptxas s'
 
 
 def measured(lines: int, folder: Path, *, with_ptxas: bool) -> Row:
-    """Time both on one file, the best of some runs. `process` is a fresh interpreter that knows the shapes from the runs before."""
+    """Time both on one file, the best of some runs. `process` is a fresh interpreter that knows the shapes already."""
     text = synthesised(lines)
     path = folder / f"lines{lines}.ptx"
     path.write_text(text)
