@@ -101,14 +101,18 @@ class TestInputs:
         assert not execution.uncovered
 
     def test_small_values_where_large_ones_cost_too_much(self) -> None:
-        nested = "ld.param.u32 %r7, [n]; mov.u32 %r8, 0; mul.lo.u32 %r7, %r7, 1000;"
-        nested += "A: bar.sync 0; add.u32 %r8, %r8, 1; setp.lt.u32 %p6, %r8, %r7; @%p6 bra A;"
+        nested = "ld.param.u32 %r7, [n]; mov.u32 %r8, 0; mul.lo.u32 %r7, %r7, 400;"
+        nested += (
+            "A: "
+            + "add.u32 %r8, %r8, 0; " * 20
+            + "bar.sync 0; add.u32 %r8, %r8, 1; setp.lt.u32 %p6, %r8, %r7; @%p6 bra A;"
+        )
         execution = executed(nested, 32)
         assert execution.not_analysed is None
         assert execution.runs[0].binding.inputs.size in engine.SMALL_SIZES
 
     def test_an_endless_kernel_is_not_analysed(self) -> None:
-        execution = executed("L: bar.sync 0; bra L;", 32)
+        execution = executed("mov.u32 %r2, 1; L: " + "add.u32 %r2, %r2, 0; " * 30 + "bar.sync %r2; bra L;", 32)
         assert execution.not_analysed is not None
         assert execution.not_analysed.startswith("budget")
         assert not execution.defects

@@ -144,12 +144,14 @@ class TestAmounts:
 
     @pytest.mark.parametrize(("offset", "expected"), [(16, set()), (8, {Fault.MISALIGNED})])
     def test_copies_begin_on_16_bytes(self, offset: int, expected: set[Fault]) -> None:
-        copy = "@%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile+{}], [%rd1], 16, [bars];"
+        copy = "@%p1 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bars], 16; "
+        copy += "@%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile+{}], [%rd1], 16, [bars];"
         assert faults(run(initialized() + DATA + copy.format(offset))) == expected
 
     @pytest.mark.parametrize(("offset", "expected"), [(128, set()), (16, {Fault.MISALIGNED})])
     def test_tensor_copies_begin_on_128_bytes(self, offset: int, expected: set[Fault]) -> None:
-        copy = "@%p1 cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes "
+        copy = "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bars], 16;"
+        copy += "@%p1 cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes "
         assert faults(run(initialized() + DATA + copy + f"[tile+{offset}], [%rd1, {{%r5}}], [bars];")) == expected
 
     @pytest.mark.parametrize(("vector", "size"), [("b32", 4), ("b64", 8), ("v2.b32", 8), ("v4.b32", 16)])

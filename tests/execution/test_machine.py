@@ -133,7 +133,6 @@ class TestPeeks:
         for schedule in SCHEDULES:
             assert not run(snippet, 64, schedule=schedule).blocked
 
-    @pytest.mark.xfail(strict=True, reason="25: what it was refused stays refused when it is woken")
     def test_a_loop_over_two_barriers_that_is_served_late(self) -> None:
         """Stuck at one of them, it is woken by the other."""
         peek = "mbarrier.test_wait.parity.shared::cta.b64 %p7, [bars+16], 0;\n"

@@ -147,6 +147,9 @@ class TestLanes:
         shuffle = "shfl.sync.idx.b32 %r8, %r1, 0, 31, -1;\n"
         assert found(WRITE + shuffle + self.ARRIVE + wait() + READ) == set()
 
+    def test_after_a_barrier_of_the_warps_own(self) -> None:
+        assert found(WRITE + "@%writes bar.sync 1, 32;\n" + self.ARRIVE + wait() + READ) == set()
+
     def test_a_lane_that_wrote_itself(self) -> None:
         assert found("@%p1 st.shared.b32 [tile], %r1;\n" + self.ARRIVE + wait() + READ) == set()
 
@@ -219,6 +222,12 @@ class TestAsyncCopies:
     )
     def test_groups(self, between: str, expected: set[Failure]) -> None:
         assert found(self.COPY + between + READ) == expected
+
+    def test_a_wait_leaves_the_newest_groups_pending(self) -> None:
+        second = "@%writes cp.async.ca.shared.global [tile+64], [%rd1], 4;\n" + self.COMMIT
+        both = self.COPY + self.COMMIT + second + "cp.async.wait_group 1; bar.sync 0;"
+        assert found(both + READ) == set()
+        assert found(both + READ.replace("[tile]", "[tile+64]")) == {UNORDERED}
 
     def test_own_copies_need_no_barrier(self) -> None:
         own = "@%writes ld.shared.b32 %r9, [tile];"
