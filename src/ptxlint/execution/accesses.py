@@ -293,7 +293,10 @@ def _extent(instruction: Instruction, access: Access, reader: Reader) -> Callabl
     if access.size and access.size in reader.roles:
         size = reader.slot(access.size)
         return lambda strand: _first(strand.registers[size])
-    known = isa.access_bytes(instruction, access) or (MATRIX_ROW if "matrix" in instruction.opcode else 1)
+    least = (
+        MATRIX_ROW if "matrix" in instruction.opcode else LEAST_DESCRIBED if "tensor" in instruction.modifiers else 1
+    )
+    known = isa.access_bytes(instruction, access) or least
     return lambda strand: known
 
 

@@ -144,6 +144,7 @@ class _Engine:
         )
         self.hinging: list[Defect] = []
         self.unreached = False
+        self.alternatives: dict[tuple[Dimensions, Dimensions], Run] = {}
         self.assumptions: list[str] = []
 
     def run(self) -> Execution:
@@ -159,12 +160,22 @@ class _Engine:
             same = [run.machine for run in best if run.binding.position == best[0].binding.position]
             defects = [self._judged(self._defect(i, best[0]), best[0], tried) for i in disputes(same)]
             return self._result(tuple(best), tuple(d for d in defects if d), *self._conflicts(best))
-        judged = (self._judged(defect, best[0], tried) for defect in list(self._defects(best)))
-        return self._result(tuple(best), tuple(defect for defect in judged if defect is not None))
+        judged = [self._judged(defect, best[0], tried) for defect in list(self._defects(best))]
+        defects = tuple(defect for defect in judged if defect is not None)
+        instead = self.alternatives.get((best[0].binding.block, best[0].binding.cluster))
+        if not defects and instead is not None:
+            calm = self._schedules(instead)
+            if all(run.is_clean for run in calm):
+                self.hinging.clear()
+                self.unreached = False
+                return self._result(tuple(calm), (), *self._conflicts(calm))
+        return self._result(tuple(best), defects)
 
     def _runs(self, block: Dimensions, cluster: Dimensions) -> list[Run]:
         """The runs under one launch shape: one for each schedule, fewer once the outcome is clear."""
-        first = self._choose_inputs(block, cluster)
+        return self._schedules(self._choose_inputs(block, cluster))
+
+    def _schedules(self, first: Run) -> list[Run]:
         runs = [first]
         if first.out_of_budget:
             return runs
@@ -214,6 +225,9 @@ class _Engine:
                 return None
             assumptions.append(f"trip counts as integer parameters of {run.binding.inputs.size} make them")
         if not self.launch.cluster and run.binding.cluster_size > 1:
+            if self.has_related_inputs:
+                self.hinging.append(defect)
+                return None
             assumptions.append(f"launched with {_in_words(run.binding)}")
         elif defect.fault is Fault.REINIT and not self.launch.block and not self.slice.varying:
             assumptions.append("launched with more than one thread")
@@ -225,7 +239,7 @@ class _Engine:
             binding = self._binding(run.binding.block, run.binding.cluster, size)
             other = self._go(binding, defect.run.schedule)
             is_relevant = defect.fault not in SCHEDULE_FAULTS and point in self._covered(other)
-            if not other.out_of_budget and other.is_clean and is_relevant:
+            if not other.out_of_budget and other.is_clean and is_relevant and _meets(other, defect.incident):
                 if self.has_related_inputs:
                     self.hinging.append(defect)
                     return None
@@ -252,14 +266,20 @@ class _Engine:
                 if not best.out_of_budget:
                     break
             return best
+        faulty = None
         for size in SIZES[1:]:
             if self._reach(best) == (len(self.seeds), ENOUGH_PHASES) or self.spent > ALL_STEPS:
                 break
             run = self._go(self._binding(block, cluster, size), SCHEDULES[0])
             if run.out_of_budget:
                 break
-            if self._reach(run) > self._reach(best):
+            if run.is_clean and self._reach(run) > self._reach(best):
                 best = run
+            elif not run.is_clean and faulty is None:
+                faulty = run
+        if best.is_clean and faulty is not None:
+            self.alternatives[block, cluster] = best
+            return faulty
         return best
 
     def _reach(self, run: Run) -> tuple[int, int]:
@@ -366,7 +386,7 @@ class _Engine:
         covered = {event.point for run in runs for event in run.machine.events}
         reason = None
         if self.hinging:
-            reason = "inputs: the assumed parameters contradict each other"
+            reason = "inputs: the assumed parameters, or the assumed cluster, contradict the kernel"
         if runs and self.seeds and len(self.seeds & covered) < ENOUGH_POINTS * len(self.seeds):
             self.unreached = True
         if self.unreached and not defects:
@@ -387,6 +407,12 @@ class _Engine:
             conflict_events,
             reason,
         )
+
+
+def _meets(run: Run, incident: Incident) -> bool:
+    """Whether a run comes to the place of an incident with the same barrier."""
+    events = run.machine.events
+    return any(event.point == incident.point and event.object == incident.object for event in events)
 
 
 def _in_words(binding: Binding) -> str:

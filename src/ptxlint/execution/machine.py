@@ -126,6 +126,7 @@ class Machine:
                 break
         self._note_early_uses()
         self._note_unwaited()
+        self._note_surplus()
 
     def parameter_memory(self, address: int, width: int) -> int:
         """Bytes of a parameter that is read through its address."""
@@ -478,6 +479,8 @@ class Machine:
 
     def _wake_waiters(self, address: int) -> None:
         for strand in self.waiting.pop(address, ()):
+            if strand.wanted[1] != address:
+                strand.refused = frozenset()
             self._wake(strand)
 
     def wait(self, strand: Strand, point: int, address: int, parity: int, *, relaxed: bool = False) -> bool | None:
@@ -521,6 +524,16 @@ class Machine:
         if point in self.repair.alternating:
             visit = Visit(parity, True, strand.tally)
             self.visits.update(((address, thread), visit) for thread in strand.threads)
+
+    def _note_surplus(self) -> None:
+        """Bytes that have come to an mbarrier and that nobody ever expected."""
+        for barrier in self.mbarriers.values() if not self.blocked else ():
+            sized = [copy for copy in barrier.copies if copy.size]
+            if barrier.live and barrier.tx < 0 and sized:
+                who = sized[-1].agent if isinstance(sized[-1].agent, Agent) else None
+                here = ((barrier.init_point, "initialized here"),)
+                point = sized[-1].point
+                self.blame(Fault.UNEXPECTED_COPY, point, who, barrier.address, here, phase=barrier.phase)
 
     def _note_unwaited(self) -> None:
         """A releasing arrival at the cluster barrier orders nothing when no thread of the cluster ever waits."""
