@@ -77,7 +77,7 @@ tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;
 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
 @%p2 bra READY;
 mbarrier.init.shared.b64 [done], 1;
-mbarrier.init.shared.b64 [drained], 128;
+mbarrier.init.shared.b64 [drained], 1;
 READY:
 bar.sync 0;
 ld.shared.u32 %r3, [slot];
@@ -91,6 +91,9 @@ mbarrier.try_wait.parity.shared.b64 %p3, [done], 0;
 tcgen05.fence::after_thread_sync;
 tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r4}, [%r3];  // expect: tensor-memory-race
 tcgen05.wait::ld.sync.aligned;
+LATER:
+mbarrier.try_wait.parity.shared.b64 %p3, [drained], 0;
+@!%p3 bra LATER;
 bar.sync 0;
 @%p1 bra DONE;
 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;

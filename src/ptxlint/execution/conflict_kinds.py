@@ -43,6 +43,7 @@ class Mistake(StrEnum):
     WGMMA_WAIT_LATE = "the wait for a wgmma comes after the barrier"
     MMA_UNCOMMITTED = "a tcgen05.mma that no commit announces to those who use its result"
     COPY_UNCOMMITTED = "a tcgen05.cp that no commit announces to those who use its result"
+    COMMIT_UNWAITED = "a tensor-core operation whose commits nobody waits for"
     LOAD_RELEASED = "tensor memory handed back before wait::ld"
     STORE_RELEASED = "tensor memory handed over before wait::st"
     ADDRESS_UNPUBLISHED = "the address of tensor memory read before it is there"
@@ -106,6 +107,8 @@ def is_consumed(conflict: Conflict, execution: Execution) -> bool:
     first = conflict.first
     if first.moment.line[0] != TENSOR_LOAD:
         return False
+    if not _origin(first).isdisjoint(_warps(conflict.second.agent)):
+        return True
     way = path(conflict, execution.conflict_events)
     if not way:
         return False
@@ -176,7 +179,8 @@ def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Exe
         return Mistake.LANES
     for access in (first, second):
         row = isa.row(execution.body[access.point])
-        if row is not None and row in _ALLOCATION:
+        is_unannounced = first.moment.line[0] == TENSOR_CORE and not _waited_commits(first, execution)
+        if row is not None and row in _ALLOCATION and not is_unannounced:
             return _ALLOCATION[row]
     return _unordered(first, second, path, execution)
 
@@ -221,19 +225,30 @@ def _wgmma(first: Access, second: Access, path: Sequence[Event], events: Sequenc
     return Mistake.WGMMA_RELEASED if release is None or release.kind is Kind.ARRIVE else Mistake.WGMMA_WAIT_LATE
 
 
-def _tensor_core(first: Access, path: Sequence[Event], execution: Execution) -> Mistake:
-    instruction = execution.body[first.point]
+def _commits(first: Access, execution: Execution) -> list[Event]:
+    """The tcgen05.commit of the thread that made an access, after it."""
     own = first.agent.threads[0]
-    commits = [
+    return [
         event
         for event in execution.conflict_events[first.when :]
         if event.kind is Kind.COPY and event.agent is not None and event.amount == 0
         if event.agent.rank == first.agent.rank and own in event.agent.threads
     ]
-    if path and commits and first.space is Space.SHARED:
-        return Mistake.SHARED_RACE
+
+
+def _waited_commits(first: Access, execution: Execution) -> list[Event]:
+    """Those of them to barriers that somebody waits on or looks at."""
+    asked = {event.object for event in execution.conflict_events if event.kind in (Kind.WAIT, Kind.POLL)}
+    return [event for event in _commits(first, execution) if event.object in asked]
+
+
+def _tensor_core(first: Access, path: Sequence[Event], execution: Execution) -> Mistake:
+    instruction = execution.body[first.point]
+    commits = _commits(first, execution)
+    if commits and not _waited_commits(first, execution):
+        return Mistake.COMMIT_UNWAITED
     if path and commits:
-        return Mistake.TENSOR_RACE
+        return Mistake.SHARED_RACE if first.space is Space.SHARED else Mistake.TENSOR_RACE
     return Mistake.COPY_UNCOMMITTED if instruction.modifiers[:1] == ("cp",) else Mistake.MMA_UNCOMMITTED
 
 
