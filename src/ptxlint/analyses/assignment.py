@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import and_
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ptxlint.analyses.evaluation import Evaluation, Number
@@ -18,6 +17,10 @@ if TYPE_CHECKING:
 
 _ROOM = 1 << 20
 """Bytes between the addresses that symbols are given."""
+
+
+LONGEST = 1024
+"""How many laps a loop is followed to find the one in which it ends."""
 
 
 class Unpredictable(Exception):  # noqa: N818, it is named like what the value is
@@ -185,13 +188,35 @@ class Ground:
         self.threads = threads
         self._seed = seed
         self.evaluation = Evaluation(self.leaf, threads)
+        self.counters: dict[tuple[Leaf, tuple[int | None, ...]], Number] = {}
         self._holds: dict[Value, bool] = {}
+        self._last: dict[int, int | None] = {}
 
     def holds(self, value: Value) -> bool:
         """Whether a value is the same in all laps of all loops."""
         if value not in self._holds:
             self._holds[value] = not any(map(self.loops.is_counter, leaves(value)))
         return self._holds[value]
+
+    def last_lap(self, header: int) -> int | None:
+        """The lap in which a loop ends for all threads; None when their numbers do not tell, or not soon enough."""
+        if header not in self._last:
+            self._last[header] = self._found_last_lap(header)
+        return self._last[header]
+
+    def _found_last_lap(self, header: int) -> int | None:
+        tests = self.loops.tests(header)
+        if len(tests) != 1 or not self.loops.is_determined(tests[0].stays[0], {header: 0}):
+            return None
+        everybody = sum(1 << thread for thread in self.threads)
+        try:
+            for lap in range(LONGEST):
+                staying = Assignment(self, {header: lap}).where(tests[0].stays, -1)
+                if staying != everybody:
+                    return lap if staying == 0 else None
+        except Unpredictable:
+            return None
+        return None
 
     def leaf(self, leaf: Leaf) -> Number:
         """The number of a leaf that is no counter."""
@@ -227,7 +252,7 @@ class Assignment:
     def threads_at(self, index: int) -> int:
         """The threads, as bits, that run the instruction at these laps, as far as their numbers alone decide it.
 
-        A loop that does not hold the instruction is one that ends, or has ended, in its lap.
+        A loop that does not hold the instruction is taken to end in its lap; `Ground.last_lap` says which one that is.
         """
         cfg = self._ground.facts.cfg
         block = cfg.block_of[index]
@@ -238,14 +263,11 @@ class Assignment:
                 continue
             tests = self._loops.tests(header)
             determined = [test for test in tests if self._loops.is_determined(test.stays[0], self._laps)]
-            for test in determined:
-                running &= self._staying(header, test, self._laps[header])
             if header in around:
+                for test in determined:
+                    running &= self._staying(header, test, self._laps[header])
                 for literal in self._loops.conditions(block, header):
                     running &= self.where(literal, -1)
-            elif determined and len(determined) == len(tests):
-                stays = [self.where(test.stays, -1) for test in determined]
-                running &= ~reduce(and_, stays)
         return running
 
     def where(self, literal: Literal, otherwise: int) -> int:
@@ -270,12 +292,22 @@ class Assignment:
 
     def _counter(self, leaf: Leaf) -> Number:
         """What a register holds at the head of its loop in the lap that was chosen."""
-        counters = self._loops.closure(leaf)
-        numbers = {counter: self.number(self._loops.first(counter)) for counter in counters}
-        for _ in range(self._laps[leaf.place]):
-            step = Evaluation(_Lap(self._leaf, numbers), self._threads, self._ground.evaluation, self._ground.holds)
-            numbers = {counter: step.number(self._loops.following(counter)) for counter in counters}
-        return numbers[leaf]
+        known = self._ground.counters
+        headers = sorted(self._loops.headers(leaf) - {leaf.place})
+        around = tuple(self._laps.get(header) for header in headers)
+        lap = self._laps[leaf.place]
+        if (leaf, (*around, lap)) not in known:
+            counters = self._loops.closure(leaf)
+            start = next((n for n in range(lap, 0, -1) if all((c, (*around, n)) in known for c in counters)), 0)
+            numbers = {
+                counter: known[counter, (*around, start)] if start else self.number(self._loops.first(counter))
+                for counter in counters
+            }
+            for _ in range(start, lap):
+                step = Evaluation(_Lap(self._leaf, numbers), self._threads, self._ground.evaluation, self._ground.holds)
+                numbers = {counter: step.number(self._loops.following(counter)) for counter in counters}
+            known.update({(counter, (*around, lap)): number for counter, number in numbers.items()})
+        return known[leaf, (*around, lap)]
 
 
 class _Lap:

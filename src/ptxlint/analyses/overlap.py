@@ -105,7 +105,7 @@ class Overlaps:
             return False
         threads = self._facts.threads.sample(early.threads, late.threads)
         grounds = [self.ground(seed, threads) for seed in self._seeds(first, second)]
-        for now, then in self._laps(early, late, (first, second), dict(laps), limit):
+        for now, then in self._laps(early, late, (first, second), dict(laps), limit, grounds[0]):
             pairs = ((self._footprint(early, then, ground), self._footprint(late, now, ground)) for ground in grounds)
             if all(_share(one, other, question.of_two_threads) for one, other in pairs) and not (
                 question.is_gone and question.is_gone(early, late, dict(then), dict(now))
@@ -121,28 +121,37 @@ class Overlaps:
         return range(SEEDS if is_free else 1)
 
     def _laps(
-        self, early: Touch, late: Touch, addresses: tuple[Value, Value], laps: Mapping[int, int], limit: int
+        self,
+        early: Touch,
+        late: Touch,
+        addresses: tuple[Value, Value],
+        laps: Mapping[int, int],
+        limit: int,
+        ground: Ground,
     ) -> Iterator[tuple[Laps, Laps]]:
         """Pairs (lap of each loop at the late touch, at the early one) that the counts allow."""
         fixed = self.loops.headers(addresses[0])
         if any(laps.get(outer, 0) for header in fixed for outer in self._outer(header)):
             return
         headers = sorted({*(self._around(early.index) & set(laps)), *fixed, *self.loops.headers(addresses[1])})
-        choices = [self._choices(early, late, header, laps, limit) for header in headers]
+        choices = [self._choices(early, late, header, laps, limit, ground) for header in headers]
         for combination in islice(product(*choices), CHOICES):
             now = tuple((header, pair[0]) for header, pair in zip(headers, combination, strict=True))
             then = tuple((header, pair[1]) for header, pair in zip(headers, combination, strict=True))
             yield now, then
 
     def _choices(
-        self, early: Touch, late: Touch, header: int, laps: Mapping[int, int], limit: int
+        self, early: Touch, late: Touch, header: int, laps: Mapping[int, int], limit: int, ground: Ground
     ) -> Sequence[tuple[int, int]]:
         passed = laps.get(header, 0)
+        last = None if header in self._around(late.index) else ground.last_lap(header)
+        if last is not None and header in self._around(early.index):
+            return [(last, last - passed)] if passed <= last and passed < limit else ()
         if header in self._around(early.index):
             return () if passed == limit else [(lap, lap - passed) for lap in range(passed, passed + LAPS)]
         if passed and header in self._around(late.index):
-            last = passed if passed < limit else passed + LAPS
-            return [(lap, lap) for lap in range(passed - 1, last)]
+            end = passed if passed < limit else passed + LAPS
+            return [(lap, lap) for lap in range(passed - 1, end)]
         return [(lap, lap) for lap in range(LAPS)]
 
     def _around(self, index: int) -> frozenset[int]:
