@@ -183,6 +183,13 @@ class TestTensorMemory:
         assert [access.interval[0] >> 16 for access in written] == [0, 1, 2, 3]
         assert {access.interval for access in made if access.space is Space.SHARED} == {(TILE, TILE + 128)}
 
+    def test_columns_of_an_operand(self) -> None:
+        """K is 32 bytes for every dense kind: eight columns, whatever N is."""
+        product = "mov.u32 %r7, 64; @%p1 tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r7], %rd2, %r6, %p8;"
+        made = touched(TENSOR.format(descriptor=2 << 17) + product, 128)
+        read = [access.interval for access in made if access.space is Space.TENSOR and not access.is_write]
+        assert read == [(quarter << 16 | 64, quarter << 16 | 72) for quarter in range(4)]
+
     def test_columns_that_are_freed(self) -> None:
         free = "setp.lt.u32 %p2, %r1, 32; @%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 64;"
         made = touched(TENSOR.format(descriptor=0) + free, 128)

@@ -89,6 +89,11 @@ class TestRing:
         (defect,) = execution.defects
         assert (defect.incident.details["expected"], defect.incident.details["arrivals"]) == (40, 32)
 
+    def test_the_number_that_would_be_right(self) -> None:
+        (defect,) = executed(changed((INIT_EMPTY + "32;", INIT_EMPTY + "8;")), 64, 1).defects
+        assert defect.fault is Fault.OVER_ARRIVAL
+        assert (defect.incident.details["expected"], defect.incident.details["arrivals"]) == (8, 32)
+
     def test_the_numbers_of_bytes(self) -> None:
         execution = executed(changed(("_, [bars], 64;", "_, [bars], 80;")), 64, 1)
         (defect,) = execution.defects

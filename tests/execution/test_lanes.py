@@ -176,7 +176,6 @@ class TestActiveMask:
 class TestGuards:
     """Lanes whose guard does not hold take no part."""
 
-    @pytest.mark.xfail(strict=True, reason="22: all lanes of the warp are counted")
     @pytest.mark.parametrize(
         ("snippet", "expected"),
         [
@@ -187,7 +186,6 @@ class TestGuards:
     def test_of_predicates(self, snippet: str, expected: list[int]) -> None:
         assert values(TID + "mov.pred %p3, 0;" + snippet + "selp.u32 %r9, 1, 0, %p3;", "%r9") == expected
 
-    @pytest.mark.xfail(strict=True, reason="22: all lanes of the warp are counted")
     @pytest.mark.parametrize(
         ("instruction", "expected"),
         [("redux.sync.add.u32 %r9, %r2, 0xc0000000;", 61), ("match.any.sync.b32 %r9, %r3, 0xc0000000;", 0xC0000000)],

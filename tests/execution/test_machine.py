@@ -133,7 +133,9 @@ class TestPeeks:
         for schedule in SCHEDULES:
             assert not run(snippet, 64, schedule=schedule).blocked
 
-    def test_a_loop_over_two_barriers_that_is_served_late(self) -> None:
+    @pytest.mark.parametrize("peeks", [1, 2, 3, 4])
+    @pytest.mark.parametrize("served", ["bars", "bars+8"])
+    def test_a_loop_over_two_barriers_that_is_served_late(self, peeks: int, served: str) -> None:
         """Stuck at one of them, it is woken by the other."""
         peek = "mbarrier.test_wait.parity.shared::cta.b64 %p7, [bars+16], 0;\n"
         snippet = (
@@ -146,7 +148,7 @@ class TestPeeks:
         bra E; D:
         """
         )
-        snippet += peek * 3 + "@%p1 mbarrier.arrive.shared::cta.b64 _, [bars+8]; E:"
+        snippet += peek * peeks + f"@%p1 mbarrier.arrive.shared::cta.b64 _, [{served}]; E:"
         assert not run(snippet, 64).blocked
 
 
@@ -253,10 +255,7 @@ class TestOtherCtas:
         "arrive",
         [
             "mapa.shared::cluster.u32 %r3, bars, 1; mbarrier.arrive.shared::cluster.b64 _, [%r3];",
-            pytest.param(
-                "mov.u64 %rd1, bars; cvta.shared.u64 %rd2, %rd1; mapa.u64 %rd3, %rd2, 1;mbarrier.arrive.b64 _, [%rd3];",
-                marks=pytest.mark.xfail(strict=True, reason="23: only the form names the other CTA"),
-            ),
+            "mov.u64 %rd1, bars; cvta.shared.u64 %rd2, %rd1; mapa.u64 %rd3, %rd2, 1; mbarrier.arrive.b64 _, [%rd3];",
         ],
     )
     def test_an_arrive_before_any_cluster_barrier(self, arrive: str) -> None:

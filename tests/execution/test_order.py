@@ -373,11 +373,9 @@ class TestBetweenCtas:
     def test_a_store_that_is_waited_for(self) -> None:
         assert self._found(self.STORE, self.WAIT + self.READ, 4) == set()
 
-    @pytest.mark.xfail(strict=True, reason="20: the destination of st.async is no access")
     def test_a_store_that_is_not(self) -> None:
         assert self._found(self.STORE, self.READ + self.WAIT, 4) == {UNORDERED}
 
-    @pytest.mark.xfail(strict=True, reason="20: st.async hands over the clock of its thread")
     def test_a_store_brings_nothing_but_its_own_bytes(self) -> None:
         generic = "st.shared::cluster.b32 [%r4+64], %r1;\n"
         assert self._found(generic + self.STORE, self.WAIT + "ld.shared.b32 %r9, [tile+64];", 4) == {UNORDERED}
@@ -391,11 +389,9 @@ class TestBetweenCtas:
     def test_the_source_of_a_copy_is_fenced(self) -> None:
         assert self._found(self.COPY, self.WAIT, 64, self.FILL + "fence.proxy.async.shared::cta;") == set()
 
-    @pytest.mark.xfail(strict=True, reason="21: the source of a copy between CTAs is no access")
     def test_the_source_of_a_copy_needs_a_fence(self) -> None:
         assert self._found(self.COPY, self.WAIT, 64, self.FILL) == {UNFENCED}
 
-    @pytest.mark.xfail(strict=True, reason="21: the source of a copy between CTAs is no access")
     def test_the_source_of_a_copy_is_not_refilled(self) -> None:
         assert self._found(self.COPY + self.FILL, self.WAIT, 64) == {UNORDERED}
 
