@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -159,12 +160,16 @@ class TestApi:
 
 
 def test_interrupting_leaves_at_once() -> None:
-    """Ctrl-C ends the program with 130 and one line; the first result in the cache shows that it is at work."""
+    """Ctrl-C ends the program with 130 and one line; the first result in the cache shows that it is at work.
+
+    A shell that runs the tests in the background lets them ignore the signal, which the program must not inherit.
+    """
     Path("many").mkdir()
     for number in range(400):
         Path(f"many/{number}.ptx").write_text(DEMO.replace("double_tiles", f"tiles_{number}"))
     command = [sys.executable, "-m", "ptxlint", "check", "--jobs", "1", "many"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeding)
     while not any(cache.entries()):
         assert process.poll() is None
         time.sleep(0.02)
