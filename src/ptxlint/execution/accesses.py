@@ -316,11 +316,18 @@ def _columns(instruction: Instruction, access: Access, reader: Reader) -> Callab
         return lambda strand: OPERAND_COLUMNS
     if "idesc" in reader.roles:
         descriptor = reader.slot("idesc")
-        return lambda strand: (_first(strand.registers[descriptor]) >> 17 & 0x3F) * 8
+        is_paired = "cta_group::2" in instruction.modifiers
+        return lambda strand: _result_columns(_first(strand.registers[descriptor]), is_paired=is_paired)
     per_repeat = {"16x64b": 1, "32x32b": 1, "16x32bx2": 1, "16x128b": 2, "16x256b": 4}
     unit = next((per_repeat[m] for m in instruction.modifiers if m in per_repeat), 1)
     repeat = next((int(m[1:]) for m in instruction.modifiers if re.fullmatch(r"x\d+", m)), 1)
     return lambda strand: unit * repeat
+
+
+def _result_columns(descriptor: int, *, is_paired: bool) -> int:
+    """Columns of D: N, or half of it where a pair of CTAs computes 128 rows and each holds 64 of them in all lanes."""
+    columns = (descriptor >> 17 & 0x3F) * 8
+    return columns // 2 if is_paired and descriptor >> 24 & 0x1F == 128 // 16 else columns
 
 
 def _locator(

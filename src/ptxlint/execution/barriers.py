@@ -17,7 +17,8 @@ class Copy:
     """An asynchronous operation that completes on an mbarrier.
 
     `size` None: bytes of a tensor box, not in the PTX. `destination`: the shared memory that it fills, -1 for none.
-    `is_commit`: it is a tcgen05.commit, which moves nothing itself.
+    `source`: the shared memory that it reads, -1 for none. `is_commit`: it is a tcgen05.commit, which moves nothing
+    itself. `is_generic`: it stores through the generic proxy (st.async, red.async).
     """
 
     point: int
@@ -28,6 +29,13 @@ class Copy:
     order: int = 0
     destination: int = -1
     is_commit: bool = False
+    source: int = -1
+    is_generic: bool = False
+
+    @property
+    def is_arrival(self) -> bool:
+        """Whether it stands for the cp.async before it (cp.async.mbarrier.arrive)."""
+        return self.arrivals > 0 and not self.is_commit
 
 
 @dataclass(slots=True)

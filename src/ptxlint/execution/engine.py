@@ -7,8 +7,9 @@ within the budget.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from ptxlint import cfg as graphs
 from ptxlint import launch as launches
@@ -48,6 +49,9 @@ OTHER_SIZES = (29, 301)
 TENSOR_MAP_BYTES = 128
 SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
 """Faults that a single run may not show."""
+
+MOST_VARIED = 24
+"""Parameter words that are varied one by one to reach more."""
 
 ENOUGH_PHASES = 3
 ENOUGH_POINTS = 0.6
@@ -157,9 +161,9 @@ class _Engine:
                 break
         best = max(tried, key=self._merit)
         if all(run.is_clean for run in best):
-            same = [run.machine for run in best if run.binding.position == best[0].binding.position]
-            defects = [self._judged(self._defect(i, best[0]), best[0], tried) for i in disputes(same)]
-            return self._result(tuple(best), tuple(d for d in defects if d), *self._conflicts(best))
+            same = [run.machine for run in best if run.binding is best[0].binding]
+            found = [self._judged(self._defect(i, best[0]), best[0], tried) for i in disputes(same)]
+            return self._result(tuple(best), tuple(d for d in found if d), *self._conflicts(best))
         judged = [self._judged(defect, best[0], tried) for defect in list(self._defects(best))]
         defects = tuple(defect for defect in judged if defect is not None)
         instead = self.alternatives.get((best[0].binding.block, best[0].binding.cluster))
@@ -184,7 +188,7 @@ class _Engine:
             runs.append(self._go(first.binding, schedule))
             if not runs[-1].is_clean and not first.is_clean:
                 break
-        return [*runs, *self._elsewhere(first)]
+        return [*runs, *self._elsewhere(first), *self._varied(first, runs)]
 
     def _elsewhere(self, first: Run) -> list[Run]:
         """The run of another cluster of the grid, when roles go by the cluster and that one reaches something new."""
@@ -192,6 +196,24 @@ class _Engine:
             return []
         away = self._go(replace(first.binding, position=(1, 0, 0)), SCHEDULES[0])
         return [] if away.out_of_budget or self._covered(away) <= self._covered(first) else [away]
+
+    def _varied(self, first: Run, runs: Sequence[Run]) -> list[Run]:
+        """Runs with one parameter word of 0, a null pointer or a factor, that reach something new and go well."""
+        reached = set().union(*map(self._covered, runs))
+        added: list[Run] = []
+        if not all(run.is_clean for run in runs):
+            return added
+        words = [slot for slot in self.program.slots.index if slot.kind == "parameter"]
+        for word in words[:MOST_VARIED]:
+            if reached >= self.seeds or self.spent > ALL_STEPS:
+                break
+            size = first.binding.inputs.size
+            binding = self._binding(first.binding.block, first.binding.cluster, size, {(word.name, word.offset): 0})
+            run = self._go(binding, SCHEDULES[0])
+            if run.is_clean and not self._covered(run) <= reached:
+                added.append(run)
+                reached |= self._covered(run)
+        return added
 
     def _is_settled(self, runs: Sequence[Run]) -> bool:
         """Whether no other launch shape needs to be tried: all is well, and nothing that another shape may reach is
@@ -287,9 +309,15 @@ class _Engine:
         phases = max((b.phase for b in run.machine.mbarriers.values()), default=ENOUGH_PHASES)
         return len(self._covered(run)), min(phases, ENOUGH_PHASES)
 
-    def _binding(self, block: Dimensions, cluster: Dimensions, size: int) -> Binding:
+    def _binding(
+        self,
+        block: Dimensions,
+        cluster: Dimensions,
+        size: int,
+        special: Mapping[tuple[str, int], int] = MappingProxyType({}),
+    ) -> Binding:
         grid = self.launch.grid or (4 * cluster[0], cluster[1], cluster[2])
-        assumed = inputs.Assumed(size, size, self.pointers, self.indices, self.launch.parameters)
+        assumed = inputs.Assumed(size, size, self.pointers, self.indices, self.launch.parameters, special)
         return Binding(block, cluster, grid, self.launch.dynamic_shared or 200_000, assumed)
 
     def _go(self, binding: Binding, schedule: Schedule, repair: Repair = NO_REPAIR) -> Run:
@@ -365,7 +393,7 @@ class _Engine:
         )
         binding = runs[0].binding
         few = (self._binding(binding.block, binding.cluster, size) for size in ordered.FEW_TRIPS)
-        away = (run.binding for run in runs if run.binding.position != binding.position)
+        away = (run.binding for run in runs if run.binding is not binding)
         first: tuple[Event, ...] = ()
         for again in (binding, *away, *few):
             found, happened = ordered.run_ordered(program, again)

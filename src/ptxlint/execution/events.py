@@ -13,6 +13,7 @@ from ptxlint import isa
 from ptxlint.execution.barriers import Copy
 from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from ptxlint.execution.program import Slots, Step
+from ptxlint.execution.slice import reads_shared
 from ptxlint.execution.strand import Strand
 from ptxlint.execution.trace import Agent, Fault, Kind
 from ptxlint.execution.values import spread, uniform
@@ -141,7 +142,6 @@ def _arrive(instruction: Instruction, point: int, reader: Reader) -> Event:
     amount = reader.slot("tx") if has_tx else reader.slot("count", 1)
     token = reader.target("token")
     drop = instruction.modifiers[0] == "arrive_drop"
-    is_remote = "shared::cluster" in instruction.modifiers
     relaxed = isa.semantics(instruction) == "relaxed"
 
     def run(strand: Strand, positions: Positions) -> None:
@@ -149,8 +149,7 @@ def _arrive(instruction: Instruction, point: int, reader: Reader) -> Event:
         taken: dict[int, int] = {}
         for (raw, number), who, threads in groups(strand, positions, (base, amount)):
             address = shared_address(raw + offset)
-            if is_remote:
-                machine.remote(strand, point, address)
+            machine.remote(strand, point, address)
             if has_tx:
                 phases = [
                     machine.arrive(who, point, address, 1, expect=number, drop=drop, relaxed=relaxed)
@@ -220,10 +219,12 @@ def _bulk(instruction: Instruction, point: int, reader: Reader) -> Event:
     size = reader.slot("size") if "size" in reader.roles else None
     mask = reader.slot("mask") if "mask" in reader.roles else None
     destination = reader.address("destination")
+    origin = reader.address("source") if reads_shared(instruction) else None
     is_tensor = "tensor" in instruction.modifiers
     alignment = 128 if is_tensor else 16
     is_paired = "cta_group::2" in instruction.modifiers
     watched = [base, destination[0], *([size] if size is not None else []), *([mask] if mask is not None else [])]
+    watched += [origin[0]] if origin is not None else []
 
     def run(strand: Strand, positions: Positions) -> None:
         machine = strand.machine
@@ -231,18 +232,19 @@ def _bulk(instruction: Instruction, point: int, reader: Reader) -> Event:
             address = shared_address(found[0] + offset)
             where = shared_address(found[1] + destination[1])
             number = found[2] if size is not None else None
+            read = shared_address(found[-1] + origin[1]) if origin is not None else -1
             if where % alignment:
                 machine.blame(Fault.MISALIGNED, point, who, where, alignment=alignment, remainder=where % alignment)
             ranks = [address >> RANK_SHIFT]
             if mask is not None:
-                ranks = [rank for rank in range(len(machine.ctas)) if found[-1] >> rank & 1]
+                ranks = [rank for rank in range(len(machine.ctas)) if found[2 + (size is not None)] >> rank & 1]
             for _ in range(threads):
                 for rank in ranks:
                     signaled = rank & ~1 | address >> RANK_SHIFT & 1 if is_paired and mask is not None else rank
                     target = signaled << RANK_SHIFT | address & OFFSET_MASK
                     machine.remote(strand, point, target)
                     landing = rank << RANK_SHIFT | where & OFFSET_MASK if mask is not None else where
-                    machine.launch(Copy(point, who, target, number, destination=landing))
+                    machine.launch(Copy(point, who, target, number, destination=landing, source=read))
         strand.progress()
 
     return run
@@ -252,12 +254,15 @@ def _store_async(instruction: Instruction, point: int, reader: Reader) -> Event:
     """st.async and red.async: the bytes of the value complete on the mbarrier."""
     base, offset = reader.address("mbarrier")
     size = isa.vector_length(instruction) * isa.type_width(instruction.modifiers[-1]) // 8
+    destination = reader.address("address")
 
     def run(strand: Strand, positions: Positions) -> None:
-        for (address,), who, threads in groups(strand, positions, (base,)):
+        for (address, where), who, threads in groups(strand, positions, (base, destination[0])):
             target = shared_address(address + offset)
+            landing = shared_address(where + destination[1])
             strand.machine.remote(strand, point, target)
-            strand.machine.launch(Copy(point, who, target, size * threads))
+            copy = Copy(point, who, target, size * threads, destination=landing, is_generic=True)
+            strand.machine.launch(copy)
 
     return run
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ptxlint import isa
 from ptxlint.cfg import Block, Cfg, EdgeKind
-from ptxlint.execution import accesses, compute, events
+from ptxlint.execution import accesses, compute, events, lanes
 from ptxlint.execution.arithmetic import CARRY
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import BLOCKED
@@ -147,7 +147,8 @@ class _Lowering:
             return step
         guard = self.slots.register(instruction.guard.register.name)
         targets = [self.slots.register(register.name) for register in isa.writes(instruction)]
-        guarded = compute.guarded_effect if instruction.opcode in ("st", "atom", "red") else compute.guarded
+        is_by_part = instruction.opcode in ("st", "atom", "red") or instruction.opcode in lanes.MAKERS
+        guarded = compute.guarded_effect if is_by_part else compute.guarded
         return guarded(step, guard, instruction.guard.negated, targets)
 
     # Synchronization points

@@ -443,20 +443,18 @@ class Machine:
         order.when = len(self.events)
         if copy.is_commit:
             order.tensor_commit(agent, copy.barrier, barrier.phase)
-        elif copy.destination >= 0:
-            extent = copy.size or self.program.extents.get(copy.point, LEAST_BOX)
-            order.access(
-                agent,
-                agent.threads[0] // WARP,
-                [(copy.destination, copy.destination + extent)],
-                copy.point,
-                is_write=True,
-                proxy=Proxy.ASYNC,
-                moment=order.on_mbarrier(copy.barrier, barrier.phase),
-                what="bulk copy",
-            )
-        else:
+        elif copy.is_arrival:
             order.copies_arrive(agent, copy.barrier, barrier.phase)
+        else:
+            over = order.on_mbarrier(copy.barrier, barrier.phase)
+            warp = agent.threads[0] // WARP
+            proxy = Proxy.GENERIC if copy.is_generic else Proxy.ASYNC
+            extent = copy.size or self.program.extents.get(copy.point, LEAST_BOX)
+            for place, is_write in ((copy.source, False), (copy.destination, True)):
+                if place >= 0:
+                    reach = [(place, place + extent)]
+                    what = "st.async" if copy.is_generic else "bulk copy"
+                    order.access(agent, warp, reach, copy.point, is_write=is_write, proxy=proxy, moment=over, what=what)
 
     def land(self, copy: Copy) -> None:
         """An operation is done: its bytes and arrivals count."""

@@ -351,7 +351,8 @@ def _is_exempt(first: Access, second: Access) -> bool:
     if first.space is not Space.TENSOR or second.space is not Space.TENSOR:
         return False
     one, other = first.moment.line, second.moment.line
-    return one[0] in PIPELINED and other[0] in PIPELINED and one[1:] == other[1:]
+    are_mmas = (one[0] == TENSOR_CORE) + (other[0] == TENSOR_CORE)
+    return one[0] in PIPELINED and other[0] in PIPELINED and one[1:] == other[1:] and are_mmas != 1
 
 
 TENSOR_CORE = "tcgen05.commit"

@@ -270,9 +270,17 @@ def synchronization_reads(instruction: Instruction) -> Iterator[Register]:
     for role, operand in isa.roles(instruction).items():
         if role == "destination" and not isinstance(operand, Address):
             continue
+        if role == "source" and reads_shared(instruction):
+            yield from registers_of(operand)
         if role in UNUSED_ROLES and not (role == "token" and "arrive" not in instruction.modifiers[:1]):
             continue
         yield from registers_of(operand)
+
+
+def reads_shared(instruction: Instruction) -> bool:
+    """Whether an instruction reads shared memory through its source operand."""
+    sources = [access for access in isa.accesses(instruction) if access.role == "source"]
+    return any(isa.space(instruction, access).startswith("shared") for access in sources)
 
 
 def registers_of(operand: Operand) -> Iterator[Register]:
