@@ -38,7 +38,12 @@ FAULTS = {
     "barrier-in-role-branch": {Fault.ROLE_BARRIER},
     "arrive-run-ahead": {Fault.RUN_AHEAD},
     "aligned-under-divergence": {Fault.DIVERGENT},
-    "unpaired-cluster-barrier": {Fault.CLUSTER_TWICE, Fault.CLUSTER_UNARRIVED, Fault.CLUSTER_UNWAITED, Fault.STUCK_CLUSTER},
+    "unpaired-cluster-barrier": {
+        Fault.CLUSTER_TWICE,
+        Fault.CLUSTER_UNARRIVED,
+        Fault.CLUSTER_UNWAITED,
+        Fault.STUCK_CLUSTER,
+    },
     "remote-access-before-cluster-sync": {Fault.REMOTE_EARLY},
     "cluster-exit-unsynced": {Fault.REMOTE_LATE},
     "misaligned-mbarrier": {Fault.MISALIGNED},

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not find_spec("nvidia_cutlass_dsl"), reason="needs CuTe DSL: pip install 'ptxlint[compilers]'")
+REASON = "needs CuTe DSL: pip install 'ptxlint[compilers]'"
+
+pytestmark = pytest.mark.skipif(not find_spec("nvidia_cutlass_dsl"), reason=REASON)
 
 PROGRAM = """
 import sys
