@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ptxlint.execution.trace import Kind
 
 from .running import happened, initialized, kernel, run
@@ -31,7 +29,6 @@ class TestData:
             "mov.u32 %r1, bar; add.u32 %r2, %r1, 8; mbarrier.arrive.shared::cta.b64 _, [%r2];"
         )
 
-    @pytest.mark.xfail(strict=True, reason="27: sources in global memory are in")
     def test_global_sources_of_copies_are_out_and_sizes_are_in(self) -> None:
         inside = texts("""
         ld.param.u64 %rd1, [p]; add.u64 %rd2, %rd1, 64; mov.u32 %r2, 32;
