@@ -48,17 +48,21 @@ def mutants(module: str, text: str) -> Iterator[Mutant]:
 
 
 def sample(found: Sequence[Mutant], limit: int) -> list[Mutant]:
-    """So many of the mutants: operators in turn, each operator's in an order that depends on nothing but the mutant."""
+    """So many of the mutants of one module: operators in turn, in an order that differs from module to module."""
     by_operator: dict[str, list[Mutant]] = {}
     for mutant in sorted(found, key=lambda mutant: mutant.key):
         by_operator.setdefault(mutant.operator, []).append(mutant)
     chosen: list[Mutant] = []
     while by_operator and len(chosen) < limit:
-        for operator in sorted(by_operator):
+        for operator in sorted(by_operator, key=lambda operator: _digest(found[0].module + operator)):
             chosen.append(by_operator[operator].pop())
             if not by_operator[operator]:
                 del by_operator[operator]
     return sorted(chosen[:limit], key=lambda mutant: (mutant.line, mutant.operator))
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
 
 
 def _mutations(statement: Statement, is_parity: bool) -> Iterator[tuple[str, str]]:
