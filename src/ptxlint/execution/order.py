@@ -76,7 +76,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One access of one warp or engine to an interval.
+    """One access of one warp, or of an engine on its behalf, to an interval.
 
     `turn` counts the executions of the instruction by the warp; `when` is the number of events of the run before it.
     """
@@ -88,6 +88,7 @@ class Access:
     moment: Moment
     point: int
     agent: Agent
+    warp: int
     turn: int
     when: int
     is_atomic: bool = False
@@ -101,6 +102,11 @@ class Conflict:
     failure: Failure
     first: Access
     second: Access
+
+    @property
+    def is_own(self) -> bool:
+        """Whether both accesses are one warp's."""
+        return (self.first.agent.rank, self.first.warp) == (self.second.agent.rank, self.second.warp)
 
 
 class Order:
@@ -289,7 +295,9 @@ class Order:
             self._note_lanes(agent, warp, clock)
         over = moment or Moment(line, clock.known[line])
         for start, stop in intervals:
-            made = Access(space, (start, stop), is_write, proxy, over, point, agent, turn, self.when, is_atomic, what)
+            made = Access(
+                space, (start, stop), is_write, proxy, over, point, agent, warp, turn, self.when, is_atomic, what
+            )
             for page in range(start >> PAGE_SHIFT, (stop - 1 >> PAGE_SHIFT) + 1):
                 self._check(made, (space, page), clock)
 
@@ -316,12 +324,19 @@ class Order:
             if made.is_write or other.is_write:
                 failure = self._failure(other, made, clock)
                 if failure is not None:
-                    self.conflicts.setdefault((failure, other.point, made.point), Conflict(failure, other, made))
+                    self._note(Conflict(failure, other, made))
             replaces = made.is_write or (not other.is_write and other.moment.line == made.moment.line)
             if not (replaces and start <= max(other_start, first) and min(other_stop, last) <= stop):
                 kept.append(other)
         kept.append(made)
         self.shadow[page] = kept
+
+    def _note(self, conflict: Conflict) -> None:
+        """Keep a conflict: one for each failure and pair of places, rather one between warps than one within a warp."""
+        key = (conflict.failure, conflict.first.point, conflict.second.point)
+        known = self.conflicts.get(key)
+        if known is None or (known.is_own and not conflict.is_own):
+            self.conflicts[key] = conflict
 
     def _failure(self, first: Access, second: Access, clock: Clock) -> Failure | None:
         if (first.is_atomic and second.is_atomic) or _is_exempt(first, second):
