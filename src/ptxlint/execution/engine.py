@@ -7,6 +7,7 @@ within the budget.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -198,17 +199,18 @@ class _Engine:
         return [] if away.out_of_budget or self._covered(away) <= self._covered(first) else [away]
 
     def _varied(self, first: Run, runs: Sequence[Run]) -> list[Run]:
-        """Runs with one parameter word of 0, a null pointer or a factor, that reach something new and go well."""
+        """Runs with one parameter word of 0, by itself and with null pointers, that reach something new and go well."""
         reached = set().union(*map(self._covered, runs))
         added: list[Run] = []
         if not all(run.is_clean for run in runs):
             return added
-        words = [slot for slot in self.program.slots.index if slot.kind == "parameter"]
-        for word in words[:MOST_VARIED]:
+        words = [(slot.name, slot.offset) for slot in self.program.slots.index if slot.kind == "parameter"]
+        null = dict.fromkeys(self.pointers, 0)
+        for word, others in itertools.product(words[:MOST_VARIED], ({}, null)):
             if reached >= self.seeds or self.spent > ALL_STEPS:
                 break
             size = first.binding.inputs.size
-            binding = self._binding(first.binding.block, first.binding.cluster, size, {(word.name, word.offset): 0})
+            binding = self._binding(first.binding.block, first.binding.cluster, size, {**others, word: 0})
             run = self._go(binding, SCHEDULES[0])
             if run.is_clean and not self._covered(run) <= reached:
                 added.append(run)

@@ -447,6 +447,7 @@ class Machine:
             order.copies_arrive(agent, copy.barrier, barrier.phase)
         else:
             over = order.on_mbarrier(copy.barrier, barrier.phase)
+            order.issue(agent, copy.barrier, barrier.phase)
             warp = agent.threads[0] // WARP
             proxy = Proxy.GENERIC if copy.is_generic else Proxy.ASYNC
             extent = copy.size or self.program.extents.get(copy.point, LEAST_BOX)

@@ -7,7 +7,8 @@ completion, so that whoever waits for that time knows it to be done. Sources: PT
 
 A clock holds for each line the last time that is known to be over; `fenced` the same for what a proxy fence has made
 visible to the async proxy since, by whichever thread on the way; `strict` only where the writer itself fenced; `whole`
-only what the releasing lanes did themselves or their warp had converged after.
+only what the releasing lanes did themselves or their warp had converged after; `issued` what was over before a copy was
+issued whose completion has been seen: a copy publishes nothing else of its issuer's, but reads before it have ended.
 """
 
 from __future__ import annotations
@@ -52,11 +53,12 @@ class Clock:
     fenced: dict[Line, int] = field(default_factory=dict)
     strict: dict[Line, int] = field(default_factory=dict)
     whole: dict[Line, int] = field(default_factory=dict)
+    issued: dict[Line, int] = field(default_factory=dict)
 
     def join(self, other: Clock, *, relaxed: bool = False) -> None:
         """Learn all that another knows; through a relaxed operation only what engines have done."""
         pairs = ((self.known, other.known), (self.fenced, other.fenced), (self.strict, other.strict))
-        for mine, theirs in (*pairs, (self.whole, other.whole)):
+        for mine, theirs in (*pairs, (self.whole, other.whole), (self.issued, other.issued)):
             _raise(mine, {line: time for line, time in theirs.items() if line[0] not in GENERIC} if relaxed else theirs)
 
 
@@ -254,6 +256,13 @@ class Order:
             clock.known[line] = clock.whole[line] = self._close(line)
         self.arrive(agent, address, phase)
 
+    def issue(self, agent: Agent, address: int, phase: int) -> None:
+        """A copy that the phase of an mbarrier tracks is issued by the first warp of an agent."""
+        clock = self.clock(agent.rank, agent.threads[0] // 32)
+        target = self.phases.setdefault((address, phase), Clock())
+        _raise(target.issued, clock.known)
+        _raise(target.issued, clock.issued)
+
     def on_mbarrier(self, address: int, phase: int) -> Moment:
         """When an operation that an mbarrier tracks will be over: at the completion of the phase."""
         return Moment(("mbarrier", 0, address), phase + 1)
@@ -342,6 +351,8 @@ class Order:
         if (first.is_atomic and second.is_atomic) or _is_exempt(first, second):
             return None
         line = first.moment.line
+        if not first.is_write and clock.issued.get(line, 0) >= first.moment.time:
+            return None
         if clock.known.get(line, 0) < first.moment.time:
             return Failure.UNORDERED
         if clock.whole.get(line, 0) < first.moment.time:
