@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ptxlint import cfg as graphs
+from ptxlint import isa
 from ptxlint import launch as launches
 from ptxlint.cfg import Cfg
 from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower, ordered, waits
@@ -377,7 +378,8 @@ class _Engine:
     def _conflicts(self, runs: Sequence[Run]) -> tuple[tuple[Conflict, ...], tuple[Event, ...]]:
         """Accesses to common bytes that lack order in each schedule, with the events of the first run of that kind.
 
-        Besides the inputs of the runs, loops of no and of one trip are tried: what they skip leaves accesses bare.
+        Besides the inputs of the runs, loops of no and of one trip are tried where there are proxy fences: a loop that
+        is skipped leaves accesses bare.
         """
         body = self.cfg.body
         data = {
@@ -394,7 +396,9 @@ class _Engine:
             extents=ordered.box_extents(runs[0].machine.events),
         )
         binding = runs[0].binding
-        few = (self._binding(binding.block, binding.cluster, size) for size in ordered.FEW_TRIPS)
+        is_fenced = any(isa.covers(instruction) is not None for instruction in body)
+        sizes = ordered.FEW_TRIPS if is_fenced else ()
+        few = (self._binding(binding.block, binding.cluster, size) for size in sizes)
         away = (run.binding for run in runs if run.binding is not binding)
         first: tuple[Event, ...] = ()
         for again in (binding, *away, *few):
