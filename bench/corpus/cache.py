@@ -7,13 +7,10 @@ from pathlib import Path
 
 
 def default_root() -> Path:
-    """``$PTXLINT_CORPUS``, else ``/opt/corpus`` where that exists, else the platform's cache folder."""
+    """``$PTXLINT_CORPUS``, else the platform's cache folder."""
     named = os.environ.get("PTXLINT_CORPUS")
     if named:
         return Path(named)
-    shared = Path("/opt/corpus")
-    if shared.is_dir():
-        return shared
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "ptxlint/corpus"
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ptxlint/corpus"
