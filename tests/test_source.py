@@ -64,3 +64,10 @@ def test_what_the_module_does_not_name() -> None:
 def test_places_as_text() -> None:
     assert str(Span(3, 4)) == "3:4"
     assert str(SourceLocation("a.cu", 3, 4)) == "a.cu:3:4"
+
+
+def test_lines_that_are_counted_on_inside_inline_asm() -> None:
+    """The form in which LLVM writes them; nvcc writes none, so a `.loc` of the user's file is all that there is."""
+    module = parse((FIXTURES / "parse" / "inline_asm_lines.ptx").read_text())
+    own, inlined = [("kernel.py", 23, None)], [("kernel.py", 17, "helper"), ("kernel.py", 24, None)]
+    assert chains(module, "waiting") == [own] * 4 + [inlined] * 2 + [[("kernel.py", 18, None)]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ptxlint.ir import Module
 from ptxlint.parse.build import ModuleBuilder
 from ptxlint.parse.comments import blanked
+from ptxlint.parse.inline_asm import uncounted
 from ptxlint.parse.scan import scan
 from ptxlint.source import PtxSyntaxError, Span
 
@@ -13,7 +14,7 @@ __all__ = ["parse", "parse_bytes", "parse_plainly"]
 
 def parse(text: str) -> Module:
     """The module that the text holds. Raises PtxSyntaxError."""
-    return scan(blanked(text.replace("\r\n", "\n")))
+    return scan(_cleaned(text))
 
 
 def parse_plainly(text: str) -> Module:
@@ -21,7 +22,7 @@ def parse_plainly(text: str) -> Module:
     from ptxlint.parse.syntax import read_module
 
     builder = ModuleBuilder()
-    builder.read(read_module(blanked(text.replace("\r\n", "\n"))))
+    builder.read(read_module(_cleaned(text)))
     return builder.finish()
 
 
@@ -41,3 +42,7 @@ def decoded(data: bytes) -> str:
         column = len(before) - (before.rfind(b"\n") + 1) + 1
         raise PtxSyntaxError(Span(line, column), "a NUL byte: this is a binary file, not PTX text")
     return data.decode("utf-8", "surrogateescape")
+
+
+def _cleaned(text: str) -> str:
+    return blanked(uncounted(text.replace("\r\n", "\n")))
