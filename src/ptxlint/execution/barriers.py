@@ -117,7 +117,8 @@ class NamedBarrier:
     waiting: list[object] = field(default_factory=list)
     values: dict[int, int] = field(default_factory=dict)
     result: dict[str, int] = field(default_factory=dict)
-    generations: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
+    generations: list[tuple[int, ...]] = field(default_factory=list)
+    has_counted_twice: bool = False
 
     def admit(self, warp: int) -> None:
         """Count a warp whose live lanes have all arrived."""
@@ -129,7 +130,8 @@ class NamedBarrier:
         """Complete the barrier: the next use of its number begins."""
         values = self.values.values()
         self.result = {"popc": sum(values), "and": int(all(values)), "or": int(any(values))}
-        self.generations.append((tuple(sorted(self.warps)), tuple(sorted(set(self.points.values())))))
+        self.generations.append(tuple(sorted(self.warps)))
+        self.has_counted_twice |= self.arrived > 32 * len(self.warps)
         self.generation += 1
         self.count = None
         self.arrived = 0

@@ -1,7 +1,8 @@
 """Named barriers over which agents dispute: who meets there depends on the schedule.
 
 A CTA barrier with an explicit count completes when that many threads have come, whoever they are. Where the warps of a
-use differ between schedules, either the count leaves some of them out, or two groups use one barrier at a time.
+use differ between schedules, either the count leaves some of them out, or two groups use one barrier at a time. The
+count of the whole CTA leaves nobody out, unless a warp that arrives and then synchronizes is counted twice.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ def disputes(machines: Sequence[Machine]) -> Iterator[Incident]:
     for cta in first.ctas:
         for number, barrier in cta.named.items():
             others = [machine.ctas[cta.rank].named.get(number) for machine in machines[1:]]
-            uses = [warps for warps, _ in barrier.generations]
-            if any(other is not None and [w for w, _ in other.generations] != uses for other in others):
+            rivals = [other for other in others if other is not None and other.generations != barrier.generations]
+            if rivals:
+                is_twice = any(each.has_counted_twice for each in (barrier, *rivals))
                 events = [e for e in first.events if _concerns(e, cta.rank, number)]
-                if events and all(event.amount < cta.threads for event in events):
+                if events and (is_twice or all(event.amount < cta.threads for event in events)):
                     yield _incident(events, number)
 
 
