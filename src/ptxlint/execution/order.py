@@ -99,11 +99,17 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two accesses to common bytes, at least one a write, without the order that they need; `first` came first."""
+    """Two accesses to common bytes, at least one a write, without the order that they need; `first` came first.
+
+    Where a write meets a read: `filled` is the write whose bytes were read, `heard` another read of bytes of it that
+    the second write does know to be over.
+    """
 
     failure: Failure
     first: Access
     second: Access
+    filled: Access | None = None
+    heard: Access | None = None
 
     @property
     def is_own(self) -> bool:
@@ -112,9 +118,14 @@ class Conflict:
 
 
 class Order:
-    """The clocks of a run and its shadow memory. The machine reports to it; conflicts are in `conflicts`."""
+    """The clocks of a run and its shadow memory. The machine reports to it; conflicts are in `conflicts`.
 
-    def __init__(self) -> None:
+    `history` keeps the accesses of the instructions that are watched.
+    """
+
+    def __init__(self, watched: frozenset[int] = frozenset()) -> None:
+        self.watched = watched
+        self.history: list[Access] = []
         self.clocks: dict[tuple[int, int], Clock] = {}
         self.phases: dict[tuple[int, int], Clock] = {}
         self.bars: dict[tuple[int, int, int], Clock] = {}
@@ -307,6 +318,8 @@ class Order:
             made = Access(
                 space, (start, stop), is_write, proxy, over, point, agent, warp, turn, self.when, is_atomic, what
             )
+            if point in self.watched:
+                self.history.append(made)
             for page in range(start >> PAGE_SHIFT, (stop - 1 >> PAGE_SHIFT) + 1):
                 self._check(made, (space, page), clock)
 
@@ -325,7 +338,8 @@ class Order:
         first = page[1] << PAGE_SHIFT
         last = first + (1 << PAGE_SHIFT)
         kept: list[Access] = []
-        for other in self.shadow.get(page, ()):
+        held = self.shadow.get(page, ())
+        for at, other in enumerate(held):
             other_start, other_stop = other.interval
             if other_start >= stop or start >= other_stop:
                 kept.append(other)
@@ -333,19 +347,31 @@ class Order:
             if made.is_write or other.is_write:
                 failure = self._failure(other, made, clock)
                 if failure is not None:
-                    self._note(Conflict(failure, other, made))
+                    self._note(failure, made, held, at, clock)
             replaces = made.is_write or (not other.is_write and other.moment.line == made.moment.line)
             if not (replaces and start <= max(other_start, first) and min(other_stop, last) <= stop):
                 kept.append(other)
         kept.append(made)
         self.shadow[page] = kept
 
-    def _note(self, conflict: Conflict) -> None:
-        """Keep a conflict: one for each failure and pair of places, rather one between warps than one within a warp."""
-        key = (conflict.failure, conflict.first.point, conflict.second.point)
+    def _note(self, failure: Failure, second: Access, held: Sequence[Access], at: int, clock: Clock) -> None:
+        """Keep a conflict: one for each failure and pair of places, rather one between warps than one within a warp.
+
+        held: what the shadow memory holds in order; the first access is that at `at`.
+        """
+        first = held[at]
+        key = (failure, first.point, second.point)
         known = self.conflicts.get(key)
-        if known is None or (known.is_own and not conflict.is_own):
-            self.conflicts[key] = conflict
+        conflict = Conflict(failure, first, second)
+        if known is not None and (not known.is_own or conflict.is_own):
+            return
+        if second.is_write and not first.is_write:
+            filled = next((a for a in reversed(held[:at]) if a.is_write and _meet(a, first)), None)
+            reads = [a for a in held if filled and not a.is_write and _meet(a, second) and _meet(a, filled)]
+            others = [a for a in reads if (a.agent.rank, a.warp) != (first.agent.rank, first.warp)]
+            heard = next((a for a in others if self._failure(a, second, clock) is None), None)
+            conflict = Conflict(failure, first, second, filled, heard)
+        self.conflicts[key] = conflict
 
     def _failure(self, first: Access, second: Access, clock: Clock) -> Failure | None:
         if (first.is_atomic and second.is_atomic) or _is_exempt(first, second):
@@ -364,6 +390,11 @@ class Order:
             if clock.strict.get(line, 0) < first.moment.time:
                 return Failure.FENCED_LATE
         return None
+
+
+def _meet(one: Access, other: Access) -> bool:
+    """Whether two accesses have bytes in common."""
+    return one.interval[0] < other.interval[1] and other.interval[0] < one.interval[1]
 
 
 def _is_exempt(first: Access, second: Access) -> bool:
