@@ -4,9 +4,10 @@ Markdown. Exit status 1 when ptxlint misses a wrong variant or finds something i
 """
 
 import argparse
+import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,19 @@ from ptxlint.lint import Options, lint_text
 from ptxlint.result import Diagnosis
 from ptxlint.validate import record, sanitizer
 from ptxlint.validate.fixture import Fixture, Variant, load_fixtures
+
+FAMILIES = {
+    "PTX1": "mbarriers: phases, arrivals, bytes, initialization",
+    "PTX2": "layout and alignment of shared memory",
+    "PTX3": "proxy fences and tensor maps",
+    "PTX4": "groups of cp.async and bulk copies",
+    "PTX5": "wgmma",
+    "PTX6": "tcgen05 (not run: needs compute capability 10)",
+    "PTX7": "barriers of CTA and cluster",
+    "PTX8": "launch and registers",
+    "PTX9": "hand-over of shared memory slots",
+}
+"""Kinds of faults, by the beginning of their rules' codes."""
 
 VOLATILE = re.compile(r"0x[0-9a-f]+|\d+")
 
@@ -125,16 +139,51 @@ def markdown(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def by_family(rows: list[Row]) -> Iterator[dict[str, str | int]]:
+    """For each kind of fault how many variants have one, how many ran, and by whom they are found.
+
+    `at once`: a launch is wrong, traps or hangs; `delayed`: one does with a delay put in.
+    """
+    wrong = [row for row in rows if not row.variant.right]
+    for beginning, family in FAMILIES.items():
+        own = [row for row in wrong if _code(row).startswith(beginning)]
+        run = [row for row in own if record.NOT_RUN not in row.testing]
+        if own:
+            yield {
+                "family": family,
+                "faults": len(own),
+                "run": len(run),
+                "at once": sum(row.is_loud for row in run),
+                "delayed": sum("with a delay" in row.testing for row in run),
+                "sanitizer": sum(bool(row.sanitizer) for row in run),
+                "ptxlint": sum(row.is_met for row in own),
+            }
+
+
+def _code(row: Row) -> str:
+    """The code of the rule that is marked first."""
+    return registry.named(row.variant.markers[0].rule).code
+
+
 def main() -> int:
     """Prints the table of the committed record."""
     parser = argparse.ArgumentParser(prog="python -m ptxlint.validate.table", description=__doc__)
     parser.add_argument("--fixtures", type=Path, default=Path("fixtures/kernels"))
     parser.add_argument("--record", type=Path, default=Path("fixtures/kernels/record.json"))
+    parser.add_argument("--summary", type=Path, help="also write the sums for each kind of fault to this JSON file")
     options = parser.parse_args()
     entries = record.read(options.record)["variants"]
     fixtures = list(load_fixtures(options.fixtures))
     rows = [row_of(fixture, variant, entries) for fixture in fixtures for variant in fixture.variants]
     print(markdown(rows))
+    if options.summary:
+        right = [row for row in rows if row.variant.right]
+        sums = {
+            "families": list(by_family(rows)),
+            "right": len(right),
+            "right and found": sum(bool(row.found) for row in right),
+        }
+        options.summary.write_text(json.dumps(sums, indent=1) + "\n")
     return 0 if all(row.is_met for row in rows) else 1
 
 
