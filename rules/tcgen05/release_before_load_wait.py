@@ -15,7 +15,8 @@ class ReleaseBeforeLoadWait(Rule):
         for others: without `tcgen05.wait::ld` before the release the next MMA may overwrite columns that are being
         read.
     Fix: `tcgen05.wait::ld`, then `tcgen05.fence::before_thread_sync`, then the arrive or barrier.
-    Not reported: use of the loaded registers without a wait; columns that nobody writes again in the run.
+    Not reported: registers that are used before the release, though nothing waits for them (a `mov` is no use); columns
+        that nobody writes again in the run.
     """
 
     code = "PTX604"
@@ -86,6 +87,7 @@ READY:
 bar.sync 0;
 ld.shared.u32 %r3, [slot];
 tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r4}, [%r3];  // expect: release-before-load-wait
+mov.b32 %r6, %r4;
 tcgen05.fence::before_thread_sync;
 mbarrier.arrive.shared.b64 _, [drained];
 @%p2 bra END;

@@ -102,7 +102,8 @@ def connected(body: Sequence[Instruction], conflicts: Iterable[Conflict]) -> lis
 def is_consumed(conflict: Conflict, execution: Execution) -> bool:
     """Whether the first access is a load whose warp has used what it loaded before it released anything.
 
-    A use of the registers waits for them, so nothing of the load is left. Source: PTX ISA, *tcgen05.ld*.
+    A use of the registers waits for them, so nothing of the load is left. Source: PTX ISA, *tcgen05.ld*. A `mov` is no
+    use: it gives the registers other names, and ptxas makes no instruction of it.
     """
     first = conflict.first
     if first.moment.line[0] != TENSOR_LOAD:
@@ -114,10 +115,14 @@ def is_consumed(conflict: Conflict, execution: Execution) -> bool:
         return False
     goal = way[0].point
     loaded = set(isa.writes(execution.body[first.point]))
-    return any(
-        loaded.intersection(isa.reads(execution.body[point])) and _lies_between(execution.cfg, first.point, point, goal)
-        for point in range(first.point + 1, len(execution.body))
-    )
+    for point, instruction in enumerate(execution.body[first.point + 1 :], first.point + 1):
+        if loaded.isdisjoint(isa.reads(instruction)):
+            continue
+        if instruction.opcode == "mov":
+            loaded.update(isa.writes(instruction))
+        elif _lies_between(execution.cfg, first.point, point, goal):
+            return True
+    return False
 
 
 def _lies_between(cfg: Cfg, start: int, point: int, goal: int) -> bool:
