@@ -451,11 +451,24 @@ class _Diagnosis:
                     yield strand, point, barrier
 
     def _role_barrier(self) -> Incident | None:
-        for strand, point, barrier in self._at_barriers():
+        """Tried last: a barrier on whose line others have stood too, which is none of this role alone."""
+        for strand, point, barrier in sorted(self._at_barriers(), key=self._is_shared):
             line = frozenset(p for p in self.machine.program.events if self._same_line(p, point))
             if not barrier.count and self._mends(Repair(skipped=line)):
                 return self._stuck_incident(Fault.ROLE_BARRIER, strand, point, barrier.number, arrived=barrier.arrived)
         return None
+
+    def _is_shared(self, stuck: tuple[Strand, int, NamedBarrier]) -> bool:
+        strand, point, _ = stuck
+        own = frozenset(strand.threads)
+        return any(
+            event.kind is Kind.SYNC
+            and event.agent is not None
+            and event.agent.rank == strand.cta.rank
+            and not own.issuperset(event.agent.threads)
+            and self._same_line(event.point, point)
+            for event in self.machine.events
+        )
 
     def _unreached_barrier(self) -> Incident:
         """Agents that are stuck at barriers alone, of the CTA or of the cluster."""
