@@ -7,7 +7,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxlint.execution.order import Clock, Line, merged
+from ptxlint.execution.clock import Clock, Line
+from ptxlint.execution.order import merged
 
 LINES = st.sampled_from([("warp", 0, 0), ("warp", 0, 1), ("mbarrier", 0, 1024), ("cp.async", 0, 0), ("bulk", 1, 2)])
 TIMES = st.dictionaries(LINES, st.integers(0, 5))

@@ -10,20 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ptxlint import isa
+from ptxlint.execution.clock import BULK, CP_ASYNC, TENSOR_LOAD, TENSOR_STORE, WGMMA, Moment
 from ptxlint.execution.events import Positions, Reader, is_event, shared_address
 from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, SHARED_BASE
-from ptxlint.execution.order import (
-    BULK,
-    CP_ASYNC,
-    TENSOR_LOAD,
-    TENSOR_STORE,
-    WGMMA,
-    Interval,
-    Moment,
-    Order,
-    Space,
-    merged,
-)
+from ptxlint.execution.order import Interval, Order, Space, merged
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.slice import registers_of
 from ptxlint.execution.strand import Strand
@@ -51,6 +41,11 @@ NOTED = {
 }
 """Instructions that are recorded for the rules, by the name of their row: the role of the amount, if they have one."""
 
+ORDERS = frozenset(
+    {"fence", "membar", "fence.mbarrier_init", "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"}
+)
+"""Fences other than those of proxies, by the name of their row."""
+
 LEAST_DESCRIBED = 128
 """Bytes that an operand described by a matrix descriptor or a tensor map has at least: one row of a swizzle atom."""
 
@@ -75,6 +70,7 @@ def is_access(instruction: Instruction) -> bool:
         return False
     return (
         row.name in NOTED
+        or row.name in ORDERS
         or row.is_collective
         or _moves_time(row, instruction)
         or any(True for _ in _touched(instruction))
@@ -157,6 +153,8 @@ def _times(instruction: Instruction, row: Row, point: int, reader: Reader) -> It
     """Fences, commits, waits, and the coming together of a warp's lanes."""
     if _fences_shared(instruction) and isa.covers(instruction) is not None:
         yield _fence(point)
+    if row.name in ORDERS:
+        yield _orders(instruction, row)
     if row.waits in KINDS:
         pending = reader.roles.get("count")
         count = pending.value if isinstance(pending, Immediate) and isinstance(pending.value, int) else 0
@@ -185,6 +183,24 @@ def _fence(point: int) -> Part:
         who = _agent(strand, positions)
         strand.machine.record(Kind.FENCE, who, point)
         order.fence(who)
+        order.declare(who)
+
+    return run
+
+
+def _orders(instruction: Instruction, row: Row) -> Part:
+    """A fence that makes synchronization out of relaxed operations, or orders operations on tensor memory with it."""
+    semantics = isa.semantics(instruction)
+    releases, acquires = semantics != "acquire", semantics != "release"
+
+    def run(strand: Strand, order: Order, positions: Positions) -> None:
+        who = _agent(strand, positions)
+        if row.name == "fence.mbarrier_init":
+            order.declare(who)
+        elif instruction.opcode == "tcgen05":
+            order.fence_tensor_memory(who, before="before" in row.name)
+        else:
+            order.fence_memory(who, releases=releases, acquires=acquires)
 
     return run
 

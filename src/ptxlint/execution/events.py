@@ -119,9 +119,9 @@ def _init(instruction: Instruction, point: int, reader: Reader) -> Event:
     count = reader.slot("count")
 
     def run(strand: Strand, positions: Positions) -> None:
-        for (address, number), _, threads in groups(strand, positions, (base, count)):
+        for (address, number), who, threads in groups(strand, positions, (base, count)):
             for _ in range(threads):
-                strand.machine.initialize(strand, point, shared_address(address + offset), number)
+                strand.machine.initialize(strand, point, shared_address(address + offset), number, who)
 
     return run
 

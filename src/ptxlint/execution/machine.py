@@ -331,10 +331,13 @@ class Machine:
         if not barrier.live:
             self.blame(Fault.AFTER_INVAL, point, agent, address, ((barrier.init_point, "initialized here"),))
             return None
+        if self.order is not None and agent is not None:
+            self.order.when = len(self.events)
+            self.order.use(agent, address, point)
         return barrier
 
-    def initialize(self, strand: Strand, point: int, address: int, count: int) -> None:
-        """mbarrier.init."""
+    def initialize(self, strand: Strand, point: int, address: int, count: int, who: Agent) -> None:
+        """mbarrier.init by those threads of a strand."""
         old = self.mbarriers.get(address)
         if address % 8:
             self.blame(Fault.MISALIGNED, point, strand.agent, address, remainder=address % 8)
@@ -347,6 +350,9 @@ class Machine:
         fresh = Mbarrier(address, point, len(self.events), strand.agent, count)
         self.mbarriers[address] = fresh
         self.record(Kind.INIT, strand.agent, point, fresh, count)
+        if self.order is not None:
+            self.order.when = len(self.events)
+            self.order.initialize(who, address, point)
         self._wake_waiters(address)
 
     def invalidate(self, strand: Strand, point: int, address: int) -> None:

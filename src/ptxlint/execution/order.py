@@ -1,28 +1,34 @@
-"""Happens-before on a run: vector clocks of warps, one clock per asynchronous engine, and the accesses they order.
+"""Happens-before on a run: a clock for each warp and each phase of a barrier, and the accesses that they order.
 
-A time line is a warp, an mbarrier (its time is the number of completed phases) or a warp's groups of one kind (its
-time is the number of completed groups). What a bulk copy or an MMA does happens at a time of the line that tracks its
-completion, so that whoever waits for that time knows it to be done. Sources: PTX ISA, *Memory Consistency Model*
-(Causality order), *Async Proxy*, *Completion Mechanisms*.
-
-A clock holds for each line the last time that is known to be over; `fenced` the same for what a proxy fence has made
-visible to the async proxy since, by whichever thread on the way; `strict` only where the writer itself fenced; `whole`
-only what the releasing lanes did themselves or their warp had converged after; `issued` what was over before a copy was
-issued whose completion has been seen: a copy publishes nothing else of its issuer's, but reads before it have ended.
+Sources: PTX ISA, *Memory Consistency Model* (Causality order, Release and Acquire Patterns), *Async Proxy*, *Completion
+Mechanisms*, *membar/fence*, *Memory Consistency Model for 5th generation of TensorCore operations*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from ptxlint.execution.clock import (
+    BULK,
+    CP_ASYNC,
+    INITIALIZATION,
+    PIPELINED,
+    TENSOR_CORE,
+    TENSOR_LOAD,
+    TENSOR_STORE,
+    WGMMA,
+    Clock,
+    Line,
+    Moment,
+    advance,
+)
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy
 
-Line: TypeAlias = tuple[str, int, int]
-"""A time line: its kind, the CTA's rank (0 for mbarriers), the warp, the thread (tensor core) or the address."""
+__all__ = ["BULK", "CP_ASYNC", "TENSOR_CORE", "TENSOR_LOAD", "TENSOR_STORE", "WGMMA", "Line"]
 
 Interval: TypeAlias = tuple[int, int]
 """Bytes of shared memory (`shared::cluster` addresses) or columns of tensor memory (the CTA's rank above bit 24, then
@@ -43,37 +49,17 @@ class Failure(StrEnum):
     UNFENCED = "no proxy fence between them"
     FENCED_LATE = "the proxy fence is not the writer's"
     LANES = "a lane releases for its warp before the warp has converged"
+    NOT_SENT = "no tcgen05.fence::before_thread_sync before the release"
+    NOT_TAKEN = "no tcgen05.fence::after_thread_sync after the acquire"
+    OVERWRITTEN = "no proxy fence between a generic read and an async write"
+    UNPUBLISHED = "no release of an initialization"
 
 
-@dataclass(slots=True)
-class Clock:
-    """What one warp, or one phase of a barrier, knows to be over."""
+TENSOR_FENCES = frozenset({Failure.NOT_SENT, Failure.NOT_TAKEN})
+"""What a kernel that has no tcgen05.fence at all lacks everywhere."""
 
-    known: dict[Line, int] = field(default_factory=dict)
-    fenced: dict[Line, int] = field(default_factory=dict)
-    strict: dict[Line, int] = field(default_factory=dict)
-    whole: dict[Line, int] = field(default_factory=dict)
-    issued: dict[Line, int] = field(default_factory=dict)
-
-    def join(self, other: Clock, *, relaxed: bool = False) -> None:
-        """Learn all that another knows; through a relaxed operation only what engines have done."""
-        pairs = ((self.known, other.known), (self.fenced, other.fenced), (self.strict, other.strict))
-        for mine, theirs in (*pairs, (self.whole, other.whole), (self.issued, other.issued)):
-            _raise(mine, {line: time for line, time in theirs.items() if line[0] not in GENERIC} if relaxed else theirs)
-
-
-def _raise(mine: dict[Line, int], theirs: dict[Line, int]) -> None:
-    for line, time in theirs.items():
-        if mine.get(line, -1) < time:
-            mine[line] = time
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """When an access is over: a time of a line."""
-
-    line: Line
-    time: int
+CONTESTED = TENSOR_FENCES | {Failure.OVERWRITTEN}
+"""What is kept apart, so that it never takes the place of another conflict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +120,12 @@ class Order:
         self.epochs: dict[Line, int] = {}
         self.shadow: dict[tuple[Space, int], list[Access]] = {}
         self.conflicts: dict[tuple[Failure, int, int], Conflict] = {}
+        self.contested: dict[tuple[Failure, int, int], Conflict] = {}
+        self.has_tensor_fences = False
+        self.ready: dict[tuple[int, int], Clock] = {}
+        self.waiting: dict[tuple[int, int], Clock] = {}
+        self.initialized: dict[int, Access] = {}
+        self.declared: dict[tuple[int, int], dict[Line, int]] = {}
         self.turns: dict[tuple[int, int, int], int] = {}
         self.lanes: dict[tuple[int, int], dict[frozenset[int], int]] = {}
         self.when = 0
@@ -172,6 +164,9 @@ class Order:
             if begun:
                 clock.whole[line] = min(begun) - 1
             target.join(clock, relaxed=relaxed)
+            if relaxed:
+                target.join(self.ready.get((agent.rank, warp), NOTHING))
+                advance(target.known, self.declared.get((agent.rank, warp), {}))
             self._tick(agent.rank, warp, clock)
 
     def converge(self, agent: Agent) -> None:
@@ -183,6 +178,22 @@ class Order:
         """The warps of an agent learn what a barrier knows."""
         for warp in self._warps(agent):
             self.clock(agent.rank, warp).join(source, relaxed=relaxed)
+            if relaxed:
+                self.waiting.setdefault((agent.rank, warp), Clock()).join(source)
+
+    def fence_memory(self, agent: Agent, *, releases: bool, acquires: bool) -> None:
+        """fence and membar: with a relaxed arrive after it a release pattern, after a relaxed wait an acquire pattern.
+
+        Source: PTX ISA, *Release and Acquire Patterns*.
+        """
+        for warp in self._warps(agent):
+            clock = self.clock(agent.rank, warp)
+            if acquires:
+                clock.join(self.waiting.pop((agent.rank, warp), NOTHING))
+            if releases:
+                self.ready[agent.rank, warp] = Clock()
+                self.ready[agent.rank, warp].join(clock)
+                self._tick(agent.rank, warp, clock)
 
     def arrive(self, agent: Agent | None, address: int, phase: int, *, relaxed: bool = False) -> None:
         """An arrive-on of an mbarrier."""
@@ -221,11 +232,52 @@ class Order:
         """fence.proxy.async for shared memory: what the warp knows is visible to the async proxy from here on."""
         for warp in self._warps(agent):
             clock = self.clock(agent.rank, warp)
-            _raise(clock.fenced, clock.known)
+            advance(clock.fenced, clock.known)
             for line, time in clock.known.items():
                 if line[1] == agent.rank and line[2] == warp and line[0] != "mbarrier":
                     clock.strict[line] = time
             self._tick(agent.rank, warp, clock)
+
+    def fence_tensor_memory(self, agent: Agent, *, before: bool) -> None:
+        """tcgen05.fence::before_thread_sync or ::after_thread_sync."""
+        self.has_tensor_fences = True
+        for warp in self._warps(agent):
+            self.clock(agent.rank, warp).fence_tensor_memory(before=before)
+
+    # Initialization of mbarriers
+
+    def initialize(self, agent: Agent, address: int, point: int) -> None:
+        """mbarrier.init: a generic write that others may rely on once a release has published it."""
+        warp = agent.threads[0] // 32
+        line = (INITIALIZATION, agent.rank, warp)
+        moment = Moment(line, self._close(line))
+        clock = self.clock(agent.rank, warp)
+        clock.known[line] = clock.ahead[line] = moment.time
+        self.initialized[address] = Access(
+            Space.SHARED, (address, address + 8), True, Proxy.GENERIC, moment, point, agent, warp, 0, self.when
+        )
+
+    def declare(self, agent: Agent) -> None:
+        """fence.mbarrier_init: a relaxed arrive publishes the initializations before it as well.
+
+        Source: PTX ISA, *membar/fence*. A proxy fence in its place is no release by the text; it is taken for one.
+        """
+        for warp in self._warps(agent):
+            line = (INITIALIZATION, agent.rank, warp)
+            self.declared[agent.rank, warp] = {line: self.clock(agent.rank, warp).known.get(line, 0)}
+
+    def use(self, agent: Agent, address: int, point: int) -> None:
+        """An operation on an mbarrier: a conflict if all that leads from its initialization to here orders nothing."""
+        made = self.initialized.get(address)
+        if made is None:
+            return
+        line, time = made.moment.line, made.moment.time
+        for warp in self._warps(agent):
+            clock = self.clock(agent.rank, warp)
+            if clock.known.get(line, 0) < time <= clock.ahead.get(line, 0):
+                used = replace(made, is_write=False, point=point, agent=agent, warp=warp, when=self.when)
+                key = (Failure.UNPUBLISHED, made.point, point)
+                self.conflicts.setdefault(key, Conflict(Failure.UNPUBLISHED, made, used))
 
     # Groups
 
@@ -271,8 +323,8 @@ class Order:
         """A copy that the phase of an mbarrier tracks is issued by the first warp of an agent."""
         clock = self.clock(agent.rank, agent.threads[0] // 32)
         target = self.phases.setdefault((address, phase), Clock())
-        _raise(target.issued, clock.known)
-        _raise(target.issued, clock.issued)
+        advance(target.issued, clock.known)
+        advance(target.issued, clock.issued)
 
     def on_mbarrier(self, address: int, phase: int) -> Moment:
         """When an operation that an mbarrier tracks will be over: at the completion of the phase."""
@@ -287,8 +339,10 @@ class Order:
         line = (TENSOR_CORE, agent.rank, agent.threads[0])
         clock = self.phases.setdefault((address, phase), Clock())
         epoch = self._close(line)
-        for known in (clock.known, clock.fenced, clock.strict, clock.whole):
+        for known in (clock.known, clock.fenced, clock.strict, clock.whole, clock.sent):
             known[line] = max(known.get(line, 0), epoch)
+        for warp in self._warps(agent):
+            self.clock(agent.rank, warp).fence_tensor_memory(before=True)
         self.arrive(agent, address, phase)
 
     # Accesses
@@ -361,17 +415,19 @@ class Order:
         """
         first = held[at]
         key = (failure, first.point, second.point)
-        known = self.conflicts.get(key)
+        kept = self.contested if failure in CONTESTED else self.conflicts
+        known = kept.get(key)
         conflict = Conflict(failure, first, second)
         if known is not None and (not known.is_own or conflict.is_own):
             return
-        if second.is_write and not first.is_write:
+        if second.is_write and not first.is_write and failure not in CONTESTED:
             filled = next((a for a in reversed(held[:at]) if a.is_write and _meet(a, first)), None)
             reads = [a for a in held if filled and not a.is_write and _meet(a, second) and _meet(a, filled)]
-            others = [a for a in reads if (a.agent.rank, a.warp) != (first.agent.rank, first.warp)]
+            both = {(access.agent.rank, access.warp) for access in (first, second)}
+            others = [access for access in reads if (access.agent.rank, access.warp) not in both]
             heard = next((a for a in others if self._failure(a, second, clock) is None), None)
             conflict = Conflict(failure, first, second, filled, heard)
-        self.conflicts[key] = conflict
+        kept[key] = conflict
 
     def _failure(self, first: Access, second: Access, clock: Clock) -> Failure | None:
         if (first.is_atomic and second.is_atomic) or _is_exempt(first, second):
@@ -389,7 +445,21 @@ class Order:
                 return Failure.UNFENCED
             if clock.strict.get(line, 0) < first.moment.time:
                 return Failure.FENCED_LATE
-        return None
+        return _contested(first, second, clock)
+
+
+def _contested(first: Access, second: Access, clock: Clock) -> Failure | None:
+    """What more is asked for between two accesses of which the first is known to be over."""
+    line, time = first.moment.line, first.moment.time
+    if first.space is Space.TENSOR:
+        is_own = line[0] != TENSOR_CORE and line[1:] == (second.agent.rank, second.warp)
+        if is_own or line[0] not in PIPELINED or second.moment.line[0] not in PIPELINED:
+            return None
+        if clock.sent.get(line, 0) < time:
+            return Failure.NOT_SENT
+        return Failure.NOT_TAKEN if clock.taken.get(line, 0) < time else None
+    is_back = first.proxy is Proxy.GENERIC and second.proxy is Proxy.ASYNC and not first.is_write and second.is_write
+    return Failure.OVERWRITTEN if is_back and clock.fenced.get(line, 0) < time else None
 
 
 def _meet(one: Access, other: Access) -> bool:
@@ -412,18 +482,8 @@ def _is_exempt(first: Access, second: Access) -> bool:
     return one[0] in PIPELINED and other[0] in PIPELINED and one[1:] == other[1:] and are_mmas != 1
 
 
-TENSOR_CORE = "tcgen05.commit"
-PIPELINED = frozenset({"tcgen05.commit", "tcgen05.ld", "tcgen05.st"})
-"""Kinds of lines whose accesses to tensor memory keep their order within one thread or warp."""
-
-GENERIC = frozenset({"warp", "cp.async"})
-"""Kinds of lines whose accesses only a release and an acquire order."""
-
-CP_ASYNC = "cp.async"
-BULK = "bulk"
-WGMMA = "wgmma"
-TENSOR_LOAD = "tcgen05.ld"
-TENSOR_STORE = "tcgen05.st"
+NOTHING = Clock()
+"""What a warp knows that has not heard of anything."""
 
 PAGE_SHIFT = 9
 """The shadow memory is kept by pages of so many address bits, so that an access meets only what lies near it."""
