@@ -244,6 +244,11 @@ class Order:
         for warp in self._warps(agent):
             self.clock(agent.rank, warp).fence_tensor_memory(before=before)
 
+    def doubtful(self) -> tuple[Conflict, ...]:
+        """The contested conflicts; a kernel that fences tensor memory nowhere does not mean to."""
+        found = self.contested.values()
+        return tuple(c for c in found if self.has_tensor_fences or c.failure not in TENSOR_FENCES)
+
     # Initialization of mbarriers
 
     def initialize(self, agent: Agent, address: int, point: int) -> None:
