@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxlint.facts import Facts, Fault
+from ptxlint.facts import Facts, Fault, Mistake
 from ptxlint.rule import Finding, IsaRef, Rule, Severity
 
 
@@ -16,7 +16,8 @@ class PhaseOvertake(Rule):
         In a ring it means that one side does not wait for the other.
     Fix: wait for the opposite barrier (`empty` before the producer's arrive, `full` before the consumer's) in each
         trip.
-    Not reported: phases that no one needs to see because the barrier is not used again.
+    Not reported: phases that no one needs to see because the barrier is not used again; kernels in which memory that
+        the barrier guards is seen to be written too early (single-slot-no-acknowledgement, early-slot-reuse).
     """
 
     code = "PTX115"
@@ -71,6 +72,8 @@ DONE:
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Report arrivals in a phase whose predecessor nobody has seen."""
+        if any(facts.clashes(Mistake.UNACKNOWLEDGED, Mistake.REUSED_EARLY)):
+            return
         for story in facts.stories(Fault.OVERTAKE):
             phase = story.number("phase")
             yield story.finding(

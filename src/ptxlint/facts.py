@@ -17,10 +17,11 @@ from ptxlint.analyses.value import Constant
 from ptxlint.analyses.values import Values, location
 from ptxlint.cfg import Cfg
 from ptxlint.dataflow import Analysis, Solution, solve
-from ptxlint.execution.clash import Clash
+from ptxlint.execution.clash import Clash, contested
 from ptxlint.execution.clash import clashes as clashes_of
-from ptxlint.execution.conflict_kinds import Mistake
+from ptxlint.execution.conflict_kinds import CONTESTED, Mistake
 from ptxlint.execution.engine import Execution, execute
+from ptxlint.execution.reuse import Return
 from ptxlint.execution.story import Story, tell
 from ptxlint.execution.trace import Fault
 from ptxlint.ir import Function, Instruction, Module, Variable
@@ -28,7 +29,7 @@ from ptxlint.isa.row import Flow, Tracking
 from ptxlint.launch import Launch
 from ptxlint.source import Span
 
-__all__ = ["Cause", "Clash", "Consequence", "Facts", "Fault", "Hazard", "Mistake", "Story"]
+__all__ = ["Cause", "Clash", "Consequence", "Facts", "Fault", "Hazard", "Mistake", "Return", "Story"]
 
 State = TypeVar("State")
 
@@ -83,9 +84,14 @@ class Facts:
     def _clashes(self) -> Sequence[Clash]:
         return clashes_of(self.execution, is_guessed=self.threads.is_guessed)
 
+    @cached_property
+    def _contested_clashes(self) -> Sequence[Clash]:
+        return contested(self.execution, is_guessed=self.threads.is_guessed)
+
     def clashes(self, *mistakes: Mistake) -> Iterator[Clash]:
         """What the run showed of accesses that lack order, one clash for each mistake."""
-        return (clash for clash in self._clashes if clash.mistake in mistakes)
+        doubtful = () if CONTESTED.isdisjoint(mistakes) else self._contested_clashes
+        return (clash for clash in (*self._clashes, *doubtful) if clash.mistake in mistakes)
 
     def misalignment(self, index: int, role: str, alignment: int, trusted_pointers: bool = False) -> int | None:
         """By how many bytes an operand certainly misses a multiple of `alignment`; None when it may be one.

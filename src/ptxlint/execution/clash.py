@@ -6,24 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ptxlint.execution.conflict_kinds import (
-    MBARRIER,
-    RELEASES,
-    Mistake,
-    Place,
-    by_contents,
-    connected,
-    is_consumed,
-    is_relaxed,
-    mistake,
-    path,
-    place,
-)
+from ptxlint.execution.clock import BULK, CP_ASYNC, MBARRIER, TENSOR_CORE
+from ptxlint.execution.conflict_kinds import Mistake, by_contents, connected, is_consumed, is_relaxed, mistake
 from ptxlint.execution.engine import Execution
-from ptxlint.execution.order import BULK, CP_ASYNC, TENSOR_CORE, Access, Conflict, Failure, Interval, Space, merged
+from ptxlint.execution.order import Access, Conflict, Failure, Interval, Space, merged
+from ptxlint.execution.reuse import Reuse, reuse
 from ptxlint.execution.story import Names, counted, in_words
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Event, Kind
+from ptxlint.execution.ways import RELEASES, Place, path, place
 from ptxlint.ir import Instruction
 from ptxlint.rule import Finding, Related, Severity, Step
 
@@ -40,7 +31,11 @@ _COMPLETIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Conflicts that one mistake causes. `path` is the synchronization from the first access to the second."""
+    """Conflicts that one mistake causes.
+
+    `path` is the synchronization from the first access to the second; `reuse` says how a slot comes back too early,
+    where that is the mistake.
+    """
 
     mistake: Mistake
     conflicts: tuple[Conflict, ...]
@@ -48,6 +43,7 @@ class Clash:
     names: Names
     path: tuple[Event, ...]
     is_guessed: bool
+    reuse: Reuse | None = None
 
     @property
     def first(self) -> Access:
@@ -140,6 +136,25 @@ class Clash:
             return ""
         return f"{release.agent} {in_words(release, self.execution.body, self.names)}"
 
+    @property
+    def handed(self) -> str:
+        """The mbarrier by which the first access learned of what it reads; empty where it was none."""
+        return self._barrier(self.reuse.handed if self.reuse else None)
+
+    @property
+    def returned(self) -> str:
+        """The mbarrier at which the warp of the first access arrives after it; empty where it does not."""
+        return self._barrier(self.reuse.release if self.reuse else None)
+
+    def _barrier(self, event: Event | None) -> str:
+        return "" if event is None else self.names.target(self.execution.body[event.point], event.object)
+
+    @property
+    def other_reader(self) -> str:
+        """Who else read what the second access destroys, and is waited for."""
+        heard = self.conflicts[0].heard
+        return "" if heard is None else str(heard.agent)
+
     def finding(self, message: str, fix: str, at: int | None = None, *, is_contested: bool = False) -> Finding:
         """The finding that says so, at a point of the body or else at the second access.
 
@@ -192,22 +207,48 @@ class Clash:
         return f"{counted(total, 'byte')} of {self.names.memory(intervals[0][0])}"
 
 
+def contested(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
+    """The contested conflicts of a kernel by mistake."""
+    if not execution.contested or execution.defects:
+        return ()
+    names = Names.of(execution)
+    guessed = by_contents(execution)
+    real = [c for c in execution.contested if guessed.isdisjoint({c.first.point, c.second.point})]
+    found = []
+    for conflicts in connected(execution.body, real):
+        way = path(conflicts[0], execution.conflict_events)
+        kind = mistake(conflicts, way, execution)
+        found.append(Clash(kind, conflicts, execution, names, way, is_guessed))
+    return tuple(found)
+
+
 def clashes(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
-    """The conflicts of a kernel by mistake; is_guessed: nobody states the launch."""
+    """The other conflicts of a kernel by mistake; is_guessed: nobody states the launch."""
     names = Names.of(execution)
     found = []
     if not execution.conflicts:
         return ()
     guessed = by_contents(execution)
+    hinges = bool(execution.defects) and not any(defect.is_certain for defect in execution.defects)
     real = [
         conflict
         for conflict in execution.conflicts
         if not is_consumed(conflict, execution) and guessed.isdisjoint({conflict.first.point, conflict.second.point})
     ]
     for conflicts in connected(execution.body, real):
+        again = reuse(conflicts, execution)
+        if again is not None:
+            conflicts = (again.conflict, *(c for c in conflicts if c is not again.conflict))
+        elif execution.defects:
+            continue
         way = path(conflicts[0], execution.conflict_events)
-        found.append(Clash(mistake(conflicts, way, execution), conflicts, execution, names, way, is_guessed))
+        kind = mistake(conflicts, way, execution) if again is None else _REUSED[again.is_single]
+        found.append(Clash(kind, conflicts, execution, names, way, is_guessed or hinges, again))
     return tuple(found)
+
+
+_REUSED = {True: Mistake.UNACKNOWLEDGED, False: Mistake.REUSED_EARLY}
+"""The mistake of a reuse, by whether it is that of a single slot with no way back."""
 
 
 def _is_by_warp(event: Event, access: Access) -> bool:

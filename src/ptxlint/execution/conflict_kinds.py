@@ -8,28 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
-from typing import TypeAlias
 
 from ptxlint import isa
 from ptxlint.cfg import Cfg
-from ptxlint.execution.engine import Execution
-from ptxlint.execution.order import (
+from ptxlint.execution.clock import (
     BULK,
     CP_ASYNC,
+    MBARRIER,
     TENSOR_CORE,
     TENSOR_LOAD,
     TENSOR_STORE,
+    WARP_LINE,
     WGMMA,
-    Access,
-    Conflict,
-    Failure,
-    Space,
 )
-from ptxlint.execution.strand import WARP
-from ptxlint.execution.trace import Agent, Event, Kind
+from ptxlint.execution.engine import Execution
+from ptxlint.execution.order import Access, Conflict, Failure, Space
+from ptxlint.execution.trace import Event, Kind
+from ptxlint.execution.ways import RELEASES, Warps, origin, path, place, warps_of
 from ptxlint.ir import Address, Instruction, Operand, Register
 from ptxlint.isa import Mode, Proxy
-from ptxlint.source import Loc, Span
 
 
 class Mistake(StrEnum):
@@ -52,37 +49,35 @@ class Mistake(StrEnum):
     OVERLAP = "copies with different places that run into each other"
     RELAXED = "data handed over by a relaxed arrive or wait"
     LANES = "a lane releases for lanes that may not have come that far"
+    UNACKNOWLEDGED = "a slot written again with no word from those who read it"
+    REUSED_EARLY = "a slot of a ring filled again before its readers are through"
+    TENSOR_RELEASE_UNFENCED = "tensor memory handed over without a tcgen05 fence before the release"
+    TENSOR_ACQUIRE_UNFENCED = "tensor memory taken over without a tcgen05 fence after the acquire"
+    OVERWRITTEN = "generic reads overwritten by the async proxy without a fence"
+    INIT_UNPUBLISHED = "an initialization that no release publishes"
     SHARED_RACE = "unordered accesses to shared memory"
     TENSOR_RACE = "unordered accesses to tensor memory"
 
 
-Place: TypeAlias = Loc | Span
-"""What unrolled and inlined copies of one piece of source have in common."""
-
-MBARRIER = "mbarrier"
-"""The kind of the time lines of mbarriers."""
-
-WARP_LINE = "warp"
-"""The kind of the time lines of warps."""
-
-RELEASES = frozenset({Kind.ARRIVE, Kind.BAR_ARRIVE, Kind.SYNC, Kind.CLUSTER_ARRIVE})
-
 _FENCES = frozenset({Failure.UNFENCED, Failure.FENCED_LATE})
 
-Warps: TypeAlias = frozenset[tuple[int, int]]
-"""Ranks of CTAs with numbers of warps."""
+_BY_FAILURE = {
+    Failure.NOT_SENT: Mistake.TENSOR_RELEASE_UNFENCED,
+    Failure.NOT_TAKEN: Mistake.TENSOR_ACQUIRE_UNFENCED,
+    Failure.OVERWRITTEN: Mistake.OVERWRITTEN,
+    Failure.UNPUBLISHED: Mistake.INIT_UNPUBLISHED,
+}
+"""The mistake where the failure alone tells it, and conflicts of other failures are no part of it."""
 
-
-def place(body: Sequence[Instruction], access: Access) -> Place:
-    """Where in the user's source an access stands; in the PTX, where that has no source lines."""
-    return body[access.point].loc or body[access.point].span
+CONTESTED = frozenset({Mistake.TENSOR_RELEASE_UNFENCED, Mistake.TENSOR_ACQUIRE_UNFENCED, Mistake.OVERWRITTEN})
+"""Mistakes by a reading of the ISA that not everybody shares."""
 
 
 def connected(body: Sequence[Instruction], conflicts: Iterable[Conflict]) -> list[tuple[Conflict, ...]]:
     """Conflicts of one kind that share a place, directly or through others; the first of each came first in the run."""
     groups: list[tuple[set[object], list[Conflict]]] = []
     for conflict in conflicts:
-        kind = (conflict.failure in _FENCES, conflict.first.moment.line[0])
+        kind = (conflict.failure in _FENCES, _BY_FAILURE.get(conflict.failure), conflict.first.moment.line[0])
         marks: set[object] = {
             (*kind, "first", place(body, conflict.first)),
             (*kind, "second", place(body, conflict.second)),
@@ -108,7 +103,7 @@ def is_consumed(conflict: Conflict, execution: Execution) -> bool:
     first = conflict.first
     if first.moment.line[0] != TENSOR_LOAD:
         return False
-    if not _origin(first).isdisjoint(_warps(conflict.second.agent)):
+    if not origin(first).isdisjoint(warps_of(conflict.second.agent)):
         return True
     way = path(conflict, execution.conflict_events)
     if not way:
@@ -180,6 +175,8 @@ def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Exe
         ends = {conflict.second.point for conflict in conflicts} | {event.point for event in path if event.point >= 0}
         elsewhere = any(_fences_elsewhere(execution.cfg, conflict.first.point, ends) for conflict in conflicts)
         return Mistake.FENCED_ELSEWHERE if elsewhere else Mistake.UNFENCED
+    if conflicts[0].failure in _BY_FAILURE:
+        return _BY_FAILURE[conflicts[0].failure]
     if conflicts[0].failure is Failure.LANES:
         return Mistake.LANES
     for access in (first, second):
@@ -222,7 +219,7 @@ _ALLOCATION = {
 
 def _wgmma(first: Access, second: Access, path: Sequence[Event], events: Sequence[Event]) -> Mistake:
     """Operands are still being read: by which way did the others, or the warp itself, come to touch them?"""
-    own = _warps(first.agent)
+    own = warps_of(first.agent)
     if not any(e.kind is Kind.COMMIT and _is_by(e, own) for e in events[first.when :]):
         return Mistake.WGMMA_UNCOMMITTED
     between = path or [e for e in events[first.when : second.when] if e.kind in RELEASES and _is_by(e, own)]
@@ -291,73 +288,5 @@ def reaches(cfg: Cfg, start: int, goal: int) -> bool:
     return False
 
 
-def path(conflict: Conflict, events: Sequence[Event]) -> tuple[Event, ...]:
-    """The synchronization that leads from the first access to the second, in order; empty where there is none.
-
-    Accesses of one warp are ordered without any. What the path orders is the issue of the first access, not its end.
-    """
-    first, second = conflict.first, conflict.second
-    goal = _warps(second.agent)
-    known: dict[object, tuple[Event, ...]] = dict.fromkeys(_origin(first), ())
-    leaving = _inside(events[: first.when])
-    for event in events[first.when : second.when]:
-        if event.agent is None:
-            continue
-        warps = _warps(event.agent)
-        _leave(known, leaving, warps)
-        target = _target(event)
-        if target is None:
-            continue
-        told = next((known[warp] for warp in warps if warp in known), None)
-        if (event.kind in RELEASES or event.kind is Kind.COPY) and told is not None:
-            known.setdefault(target, (*told, event))
-        if event.kind is Kind.SYNC:
-            leaving.update(dict.fromkeys(warps, target))
-        elif event.kind in (Kind.WAIT, Kind.CLUSTER_WAIT) and target in known:
-            for warp in warps:
-                known.setdefault(warp, (*known[target], event))
-    _leave(known, leaving, goal)
-    return next((known[warp] for warp in goal if warp in known), ())
-
-
-def _origin(access: Access) -> Warps:
-    """The warp whose access it is; all of the agent's where an mbarrier tracks it."""
-    kind, rank, number = access.moment.line
-    if kind == MBARRIER:
-        return _warps(access.agent)
-    return frozenset({(rank, number // WARP if kind == TENSOR_CORE else number)})
-
-
-def _inside(events: Sequence[Event]) -> dict[tuple[int, int], object]:
-    """The warps that are at a CTA barrier after some events, with the barrier."""
-    last = {warp: event for event in events if event.agent is not None for warp in _warps(event.agent)}
-    return {warp: _target(event) for warp, event in last.items() if event.kind is Kind.SYNC}
-
-
-def _leave(known: dict[object, tuple[Event, ...]], leaving: dict[tuple[int, int], object], warps: Warps) -> None:
-    """Warps that do something after a CTA barrier have learned what it knows."""
-    for warp in warps:
-        target = leaving.pop(warp, None)
-        if target in known:
-            known.setdefault(warp, known[target])
-
-
-def _target(event: Event) -> object | None:
-    """What an event synchronizes on: a barrier and the phase, or use, of it."""
-    match event.kind:
-        case Kind.ARRIVE | Kind.WAIT | Kind.COPY:
-            return ("mbarrier", event.object, event.phase)
-        case Kind.SYNC | Kind.BAR_ARRIVE:
-            assert event.agent is not None
-            return ("barrier", event.agent.rank, event.object, event.phase)
-        case Kind.CLUSTER_ARRIVE | Kind.CLUSTER_WAIT:
-            return ("cluster", event.phase)
-    return None
-
-
-def _warps(agent: Agent) -> Warps:
-    return frozenset((agent.rank, thread // WARP) for thread in agent.threads)
-
-
 def _is_by(event: Event, warps: Warps) -> bool:
-    return event.agent is not None and not warps.isdisjoint(_warps(event.agent))
+    return event.agent is not None and not warps.isdisjoint(warps_of(event.agent))

@@ -8,7 +8,7 @@ within the budget.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -21,7 +21,8 @@ from ptxlint.execution import slice as slices
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import Machine
-from ptxlint.execution.order import Conflict, Failure
+from ptxlint.execution.order import Access, Conflict, Failure
+from ptxlint.execution.ordered import NOT_ORDERED, Ordered
 from ptxlint.execution.program import Binding, Program, Slot
 from ptxlint.execution.schedule import NO_REPAIR, SCHEDULES, OutOfBudgetError, Repair, Schedule
 from ptxlint.execution.shapes import Shapes, concerns_cluster
@@ -105,6 +106,8 @@ class Execution:
     points: frozenset[int]
     conflicts: tuple[Conflict, ...]
     conflict_events: tuple[Event, ...]
+    conflict_accesses: tuple[Access, ...]
+    contested: tuple[Conflict, ...]
     not_analysed: str | None = None
     events: tuple[Event, ...] = field(default=())
 
@@ -165,7 +168,7 @@ class _Engine:
         if all(run.is_clean for run in best):
             same = [run.machine for run in best if run.binding is best[0].binding]
             found = [self._judged(self._defect(i, best[0]), best[0], tried) for i in disputes(same)]
-            return self._result(tuple(best), tuple(d for d in found if d), *self._conflicts(best))
+            return self._result(tuple(best), tuple(d for d in found if d), self._conflicts(best))
         judged = [self._judged(defect, best[0], tried) for defect in list(self._defects(best))]
         defects = tuple(defect for defect in judged if defect is not None)
         instead = self.alternatives.get((best[0].binding.block, best[0].binding.cluster))
@@ -174,7 +177,9 @@ class _Engine:
             if all(run.is_clean for run in calm):
                 self.hinging.clear()
                 self.unreached = False
-                return self._result(tuple(calm), (), *self._conflicts(calm))
+                return self._result(tuple(calm), (), self._conflicts(calm))
+        if defects and all(defect.fault is Fault.OVERTAKE for defect in defects):
+            return self._result(tuple(best), defects, self._conflicts(best[:1], ordered.run_overtaken))
         return self._result(tuple(best), defects)
 
     def _runs(self, block: Dimensions, cluster: Dimensions) -> list[Run]:
@@ -375,7 +380,9 @@ class _Engine:
             if seen:
                 return
 
-    def _conflicts(self, runs: Sequence[Run]) -> tuple[tuple[Conflict, ...], tuple[Event, ...]]:
+    def _conflicts(
+        self, runs: Sequence[Run], run_ordered: Callable[[Program, Binding], Ordered] = ordered.run_ordered
+    ) -> Ordered:
         """Accesses to common bytes that lack order in each schedule, with the events of the first run of that kind.
 
         Besides the inputs of the runs, loops of no and of one trip are tried where there are proxy fences: a loop that
@@ -387,8 +394,8 @@ class _Engine:
             for point, instruction in enumerate(body)
             if self.cfg.block_of[point] in self.cfg.reachable and accesses.is_access(instruction)
         }
-        if not data:
-            return (), ()
+        if not data and not any("relaxed" in instruction.modifiers for instruction in body):
+            return NOT_ORDERED
         wider = slices.compute(self.cfg, {**data, **self.marks})
         program = replace(
             lower.lower(self.cfg, wider, self.layout, frozenset(data)),
@@ -400,22 +407,22 @@ class _Engine:
         sizes = ordered.FEW_TRIPS if is_fenced else ()
         few = (self._binding(binding.block, binding.cluster, size) for size in sizes)
         away = (run.binding for run in runs if run.binding is not binding)
-        first: tuple[Event, ...] = ()
+        first = NOT_ORDERED
         for again in (binding, *away, *few):
-            found, happened = ordered.run_ordered(program, again)
+            found = run_ordered(program, again)
             if again.inputs.size in ordered.FEW_TRIPS:
-                found = tuple(conflict for conflict in found if conflict.failure is Failure.UNFENCED)
-            if found:
-                return found, happened
-            first = first or happened
-        return (), first
+                unfenced = (conflict for conflict in found.conflicts if conflict.failure is Failure.UNFENCED)
+                found = replace(found, conflicts=tuple(unfenced))
+            if found.conflicts:
+                return found
+            first = first if first.events else found
+        return first
 
     def _result(
         self,
         runs: tuple[Run, ...],
         defects: tuple[Defect, ...],
-        conflicts: tuple[Conflict, ...] = (),
-        conflict_events: tuple[Event, ...] = (),
+        conflicts: Ordered = NOT_ORDERED,
     ) -> Execution:
         covered = {event.point for run in runs for event in run.machine.events}
         reason = None
@@ -437,8 +444,10 @@ class _Engine:
             tuple(self.assumptions),
             tuple(sorted(self.seeds - covered)),
             self.seeds,
-            conflicts,
-            conflict_events,
+            conflicts.conflicts,
+            conflicts.events,
+            conflicts.accesses,
+            conflicts.contested,
             reason,
         )
 

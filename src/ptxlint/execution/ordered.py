@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from ptxlint.execution import diagnosis
 from ptxlint.execution.machine import Machine
-from ptxlint.execution.order import Conflict, Failure, Order
+from ptxlint.execution.order import Access, Conflict, Failure, Order
 from ptxlint.execution.program import Binding, Program
-from ptxlint.execution.schedule import LEAST_BOX, SCHEDULES, OutOfBudgetError
-from ptxlint.execution.trace import Event, Kind
+from ptxlint.execution.schedule import LEAST_BOX, SCHEDULES, OutOfBudgetError, Schedule
+from ptxlint.execution.trace import Event, Fault, Kind
 
 ORDERED_STEPS = 120_000
 """Steps of one run that reports data accesses."""
@@ -24,27 +25,81 @@ ORDERED_SCHEDULES = (SCHEDULES[0], SCHEDULES[3])
 """The schedules under which accesses are ordered; a conflict must show in each."""
 
 
-def run_ordered(program: Program, binding: Binding) -> tuple[tuple[Conflict, ...], tuple[Event, ...]]:
-    """The conflicts that show in each ordered schedule, and the events of the first; nothing unless it goes well."""
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """What ordered runs showed: conflicts, the events of the first run, and all accesses that these are about.
+
+    contested: what the first run lacks by a reading of the ISA that not everybody shares.
+    """
+
+    conflicts: tuple[Conflict, ...] = ()
+    events: tuple[Event, ...] = ()
+    accesses: tuple[Access, ...] = ()
+    contested: tuple[Conflict, ...] = ()
+
+
+NOT_ORDERED = Ordered()
+"""What a kernel shows that is not run with its data accesses."""
+
+
+def run_ordered(program: Program, binding: Binding) -> Ordered:
+    """The conflicts that show in each ordered schedule; none unless all goes well."""
     found: dict[tuple[Failure, int, int], Conflict] | None = None
     happened: tuple[Event, ...] = ()
+    contested: tuple[Conflict, ...] = ()
     for schedule in ORDERED_SCHEDULES:
-        order = Order()
-        machine = Machine(program, binding, schedule, ORDERED_STEPS, order=order)
-        try:
-            machine.run()
-        except OutOfBudgetError:
-            return (), happened
-        if not diagnosis.is_clean(machine):
-            return (), happened
+        machine, order = _run(program, binding, schedule)
+        if machine is None or not diagnosis.is_clean(machine):
+            return Ordered(events=happened, contested=contested)
         if found is None:
-            found, happened = order.conflicts, tuple(machine.events)
+            found, happened, contested = order.conflicts, tuple(machine.events), order.doubtful()
         else:
             again = {_pair(conflict) for conflict in order.conflicts.values()}
             found = {key: conflict for key, conflict in found.items() if _pair(conflict) in again}
         if not found:
-            break
-    return tuple((found or {}).values()), happened
+            return Ordered(events=happened, contested=contested)
+    ordered = _with_accesses(program, binding, ORDERED_SCHEDULES[0], (found or {}).values(), happened)
+    return replace(ordered, contested=contested)
+
+
+def run_overtaken(program: Program, binding: Binding) -> Ordered:
+    """The conflicts of a kernel of which one side runs ahead: in the first schedule in which it happens not to.
+
+    Who runs ahead is not seen in the order of accesses that he has overtaken; a schedule in which the others are just
+    in time shows that nothing holds him back.
+    """
+    for schedule in SCHEDULES:
+        machine, order = _run(program, binding, schedule)
+        if machine is None or machine.blocked or any(i.fault is not Fault.OVERTAKE for i in machine.incidents):
+            continue
+        conflicts = [conflict for conflict in order.conflicts.values() if conflict.filled is not None]
+        if conflicts:
+            return _with_accesses(program, binding, schedule, conflicts, tuple(machine.events))
+    return NOT_ORDERED
+
+
+def _run(
+    program: Program, binding: Binding, schedule: Schedule, watched: frozenset[int] = frozenset()
+) -> tuple[Machine | None, Order]:
+    """A run with clocks; no machine where it exceeds the budget."""
+    order = Order(watched)
+    machine = Machine(program, binding, schedule, ORDERED_STEPS, order=order)
+    try:
+        machine.run()
+    except OutOfBudgetError:
+        return None, order
+    return machine, order
+
+
+def _with_accesses(
+    program: Program, binding: Binding, schedule: Schedule, conflicts: Iterable[Conflict], happened: tuple[Event, ...]
+) -> Ordered:
+    """The same run again, which keeps the accesses of all instructions in conflicts where a read meets its refill."""
+    conflicts = tuple(conflicts)
+    refilled = [(c.first, c.second, c.filled) for c in conflicts if c.filled is not None]
+    watched = frozenset(access.point for accesses in refilled for access in accesses)
+    accesses = _run(program, binding, schedule, watched)[1].history if watched else ()
+    return Ordered(conflicts, happened, tuple(accesses))
 
 
 def _pair(conflict: Conflict) -> tuple[Failure, frozenset[int]]:

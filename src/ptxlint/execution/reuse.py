@@ -1,0 +1,145 @@
+"""Slots that are filled again: what a writer has heard of those who read the slot before.
+
+A filling is what one writer puts into a slot before it hands the slot over: the copies of one phase of an mbarrier, the
+`cp.async` of one group, the stores between two releases. A read meets the filling after its own when the way back from
+reader to writer is missing, or leads back from an earlier filling or from another reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ptxlint.execution.clock import MBARRIER, Moment
+from ptxlint.execution.engine import Execution
+from ptxlint.execution.order import Access, Conflict, Failure, Space
+from ptxlint.execution.trace import Event, Kind
+from ptxlint.execution.ways import between, completion, origin, place, warps_of
+
+
+class Return(StrEnum):
+    """Why a slot comes back to its writer too early."""
+
+    NOTHING = "nothing leads from the readers to the writer"
+    OTHER_READER = "the writer waits for another reader alone"
+    OTHER_FILLING = "the writer waits for the reads of an earlier filling"
+    MORE_BARRIERS = "the barriers go round a longer ring than the slots"
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """A slot that is filled again before its readers are through.
+
+    `slots` is after how many fillings the same bytes come round, `heard` how many fillings ago the newest one is whose
+    reads the writer waits for, or after how many the barriers come round; 0 where it is not known. `handed` is the
+    event by which the reader learned of what it reads; `release` its first arrival at an mbarrier after the read.
+    """
+
+    conflict: Conflict
+    why: Return
+    slots: int
+    heard: int
+    handed: Event | None
+    release: Event | None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is a single slot, and nothing leads from its readers to the writer."""
+        return self.why is Return.NOTHING and self.slots <= 1
+
+
+def reuse(conflicts: Iterable[Conflict], execution: Execution) -> Reuse | None:
+    """How a slot comes back too early, if that is what conflicts show."""
+    found = (_reuse(conflict, execution) for conflict in conflicts)
+    return next((each for each in found if each is not None), None)
+
+
+def _reuse(conflict: Conflict, execution: Execution) -> Reuse | None:
+    first, second, filled = conflict.first, conflict.second, conflict.filled
+    is_refill = conflict.failure is Failure.UNORDERED and filled is not None and first.space is Space.SHARED
+    if not is_refill or filled is None or conflict.is_own or not _is_same_writer(filled, second, execution):
+        return None
+    events = execution.conflict_events
+    forward = between(events, completion(filled), origin(first), filled.when, first.when)
+    if not forward:
+        return None
+    handed = next((event for event in reversed(forward) if event.kind is Kind.WAIT), None)
+    fillings = _fillings(filled, second, execution)
+    slots = _distance(fillings, filled, second)
+    places = {a.moment.line for a in fillings if a.interval == second.interval and a.moment.line[0] == MBARRIER}
+    release = _release(first, events)
+    if len(places) > 1:
+        return Reuse(conflict, Return.MORE_BARRIERS, slots, len(places), handed, release)
+    goal = frozenset({(second.agent.rank, second.warp)})
+    if between(events, origin(first), goal, handed.order if handed else first.when, second.when):
+        return None
+    if conflict.heard is not None:
+        return Reuse(conflict, Return.OTHER_READER, slots, 0, handed, release)
+    last = max((access.when for access in fillings), default=second.when)
+    if not between(events, origin(first), goal, filled.when, last):
+        return Reuse(conflict, Return.NOTHING, slots, 0, handed, release)
+    if slots > 1 or handed is not None:
+        return Reuse(conflict, Return.OTHER_FILLING, slots, _heard(fillings, conflict, execution), handed, release)
+    return None
+
+
+def _is_same_writer(filled: Access, second: Access, execution: Execution) -> bool:
+    """Whether two writes are one instruction's, or two that one agent uses for the same."""
+    body = execution.body
+    if place(body, filled) == place(body, second):
+        return True
+    return body[filled.point].opcode == body[second.point].opcode and (
+        body[filled.point].modifiers == body[second.point].modifiers and filled.agent == second.agent
+    )
+
+
+def _release(first: Access, events: Sequence[Event]) -> Event | None:
+    """The first arrival of the reader's warp at an mbarrier after its read."""
+    own = origin(first)
+    for event in events[first.when :]:
+        is_arrival = event.kind in (Kind.ARRIVE, Kind.COPY) and event.agent is not None
+        if is_arrival and event.agent is not None and not own.isdisjoint(warps_of(event.agent)):
+            return event
+    return None
+
+
+def _fillings(filled: Access, second: Access, execution: Execution) -> list[Access]:
+    """The writes of the second one's warp at the places of both, one for each moment and slot, in order."""
+    body = execution.body
+    here = {place(body, filled), place(body, second)}
+    found: dict[tuple[Moment, int], Access] = {}
+    for access in execution.conflict_accesses:
+        is_own = access.is_write and (access.agent.rank, access.warp) == (second.agent.rank, second.warp)
+        if is_own and place(body, access) in here:
+            found.setdefault((access.moment, access.interval[0]), access)
+    return list(found.values())
+
+
+def _distance(fillings: Sequence[Access], filled: Access, second: Access) -> int:
+    """How many fillings after the one the bytes are filled again; 0 where that cannot be told."""
+    moments = list(dict.fromkeys(access.moment for access in fillings if access.when <= second.when))
+    if filled.moment not in moments or second.moment not in moments:
+        return 0
+    return moments.index(second.moment) - moments.index(filled.moment)
+
+
+def _heard(fillings: Sequence[Access], conflict: Conflict, execution: Execution) -> int:
+    """How many fillings ago the newest one is whose reads the writer has heard of, when the run has got far."""
+    first, second = conflict.first, conflict.second
+    here = place(execution.body, first)
+    goal = frozenset({(second.agent.rank, second.warp)})
+    moments = list(dict.fromkeys(access.moment for access in fillings))
+    last = fillings[-1].when
+    for read in reversed(execution.conflict_accesses):
+        is_own = not read.is_write and (read.agent.rank, read.warp) == (first.agent.rank, first.warp)
+        if not is_own or read.when >= last or place(execution.body, read) != here:
+            continue
+        of = [access.moment for access in fillings if access.when <= read.when and _meet(access, read)]
+        if of and between(execution.conflict_events, origin(read), goal, read.when, last):
+            return len(moments) - 1 - moments.index(of[-1])
+    return 0
+
+
+def _meet(one: Access, other: Access) -> bool:
+    return one.interval[0] < other.interval[1] and other.interval[0] < one.interval[1]
