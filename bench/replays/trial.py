@@ -1,0 +1,72 @@
+"""What ptxlint says of a pair: how near to the fix it finds `before`, and whether it is silent about `after`."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from bench.replays.replay import Replay
+from ptxlint.lint import Options, lint_text
+from ptxlint.result import Diagnosis, FileReport, Verdict
+from ptxlint.rule import Severity
+
+NEAR = 3
+"""A finding so many lines from the fix still points at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`distance` is that of the nearest error of the rule from the fix, in lines; None when there is none.
+
+    `others` are the other rules that find something in `before`; `stray` all that find something in `after`.
+    `reasons` say what of the pair was not analysed, and what failed.
+    """
+
+    distance: int | None
+    others: tuple[str, ...]
+    stray: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the mistake is found where the fix is."""
+        return self.distance is not None and self.distance <= NEAR
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the corrected kernel gives no finding and was analysed."""
+        return not self.stray and not self.reasons
+
+
+def judge(replay: Replay, options: Options) -> Outcome:
+    """Lint both halves of a pair."""
+    before, after = (
+        lint_text(replay.ptx(side).read_text(encoding="utf-8"), f"{side}.ptx", options) for side in ("before", "after")
+    )
+    errors = [item for item in before.findings if item.rule == replay.rule and item.severity is Severity.ERROR]
+    lines = replay.fixed_lines()
+    name = replay.located("before").name
+    distances = [found for item in errors if (found := distance(item, name, lines)) is not None]
+    return Outcome(
+        min(distances, default=None),
+        tuple(sorted({_described(item) for item in before.findings} - {f"{replay.rule}:{Severity.ERROR}"})),
+        tuple(sorted({_described(item) for item in after.findings if item.severity is not Severity.INFO})),
+        (*_reasons(before), *_reasons(after)),
+    )
+
+
+def distance(finding: Diagnosis, file: str, lines: Collection[int]) -> int | None:
+    """How far the nearest frame of the finding's source chain is from the lines; None when it is in no such file."""
+    frames = finding.source.frames() if finding.source is not None else ()
+    found = [frame.line for frame in frames if frame.file == file]
+    return min((abs(line - fixed) for line in found for fixed in lines), default=None)
+
+
+def _described(finding: Diagnosis) -> str:
+    return f"{finding.rule}:{finding.severity}"
+
+
+def _reasons(report: FileReport) -> tuple[str, ...]:
+    problem = (report.problem.message,) if report.problem is not None else ()
+    unanalysed = (kernel.reason for kernel in report.kernels if kernel.verdict is Verdict.NOT_ANALYSED)
+    return tuple(
+        f"{report.path}: {reason}" for reason in (*problem, *unanalysed, *(str(fault.error) for fault in report.faults))
+    )

@@ -1,0 +1,153 @@
+"""Replayed bugs: each kernel after a public report is found before its fix, near the fix, and silent after it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bench.corpus.assemble import assemble  # noqa: E402
+from bench.replays.replay import FOLDER, Replay, ReplayError, changed, read_replay, read_replays  # noqa: E402
+from bench.replays.table import figures, render  # noqa: E402
+from bench.replays.trial import Outcome, distance, judge  # noqa: E402
+from ptxlint import registry  # noqa: E402
+from ptxlint.lint import Options, lint_text  # noqa: E402
+
+REPLAYS = read_replays()
+SIDES = ("before", "after")
+EVERY = pytest.mark.parametrize("replay", REPLAYS, ids=lambda replay: replay.slug)
+
+
+def _expected() -> Iterator[object]:
+    for replay in REPLAYS:
+        marks = pytest.mark.xfail(reason=replay.open, strict=True) if replay.open else ()
+        yield pytest.param(replay, id=replay.slug, marks=marks)
+
+
+@cache
+def _outcome(replay: Replay) -> Outcome:
+    return judge(replay, Options(registry.select()))
+
+
+@pytest.mark.parametrize("replay", list(_expected()))
+def test_told_apart(replay: Replay) -> None:
+    outcome = _outcome(replay)
+    assert outcome.is_found, f"{replay.rule} not found near lines {sorted(replay.fixed_lines())}: {outcome}"
+    assert outcome.is_silent, f"after the fix: {outcome}"
+
+
+@EVERY
+def test_every_pair_is_complete(replay: Replay) -> None:
+    assert replay.rule in {rule.name for rule in registry.rules()}
+    assert replay.fixed_lines()
+    for side in SIDES:
+        assert replay.source(side).is_file()
+        names = re.findall(r'^\s*\.file\s+\d+\s+"([^"]*)"', replay.ptx(side).read_text(), re.MULTILINE)
+        assert replay.located(side).name in names, f"lines of {side}.ptx belong to {names}"
+        assert not [name for name in names if Path(name).is_absolute()]
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas")
+@EVERY
+def test_the_assembler_takes_both(replay: Replay) -> None:
+    verdicts = {side: assemble(replay.ptx(side)) for side in SIDES}
+    if any(verdict.state == "newer" for verdict in verdicts.values()):
+        pytest.skip("made for a later ptxas")
+    assert {side: verdict.message for side, verdict in verdicts.items() if verdict.state != "accepted"} == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        ("a b c d", "a b x c d", {2, 3}),
+        ("a b c d", "x a b c d", {1}),
+        ("a b c d", "a b c d x", {4}),
+        ("a b c d", "a x c d", {2}),
+        ("a b c d", "a d", {2, 3}),
+        ("a b c d", "a b c d", set()),
+    ],
+)
+def test_place_of_the_fix(before: str, after: str, lines: set[int]) -> None:
+    assert set(changed(before.split(), after.split())) == lines
+
+
+KERNEL = """.version 8.8
+.target sm_90a
+.address_size 64
+.entry k() .maxntid 32
+{
+    .reg .b64 %rd<2>;
+    .shared .align 16 .b8 tile[64];
+    .loc 2 30 1, function_name name, inlined_at 1 20 1
+    cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 8;
+    ret;
+}
+.file 1 "before.cu"
+.file 2 "header.cuh"
+.section .debug_str { name: .b8 102, 0 }
+"""
+
+
+def test_distance_counts_from_any_frame_in_the_file() -> None:
+    findings = lint_text(KERNEL, "before.ptx", Options(registry.select(["bulk-size-granularity"]))).findings
+    (finding,) = findings
+    assert distance(finding, "before.cu", {17, 40}) == 3
+    assert distance(finding, "header.cuh", {30}) == 0
+    assert distance(finding, "after.cu", {20}) is None
+    assert distance(finding, "before.cu", ()) is None
+
+
+TABLE = {
+    "report": "owner/name#1",
+    "class": "phase",
+    "dialect": "nvcc",
+    "rule": "missing-phase-toggle",
+    "arch": "sm_90a",
+    "summary": "A phase was not toggled.",
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"report": "name#1"}, {"class": "other"}, {"dialect": "c"}, {"summary": " "}, {"color": "red"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_wrong_description_is_refused(tmp_path: Path, change: dict[str, str]) -> None:
+    path = tmp_path / "replay.toml"
+    path.write_text("".join(f'{key} = "{value}"\n' for key, value in TABLE.items()))
+    assert read_replay(tmp_path).kind == "phase"
+    path.write_text("".join(f'{key} = "{value}"\n' for key, value in {**TABLE, **change}.items()))
+    with pytest.raises(ReplayError, match=tmp_path.name):
+        read_replay(tmp_path)
+
+
+def test_table_counts_only_pairs_that_are_told_apart() -> None:
+    found, missed, noisy = (
+        Replay(FOLDER / name, f"owner/name#{name}", "phase", dialect, "missing-phase-toggle", "sm_90a", "")
+        for name, dialect in (("1", "nvcc"), ("2", "nvcc"), ("3", "triton"))
+    )
+    record = figures(
+        {
+            found: Outcome(2, (), (), ()),
+            missed: Outcome(4, (), (), ()),
+            noisy: Outcome(0, (), ("shared-slot-race:error",), ()),
+        }
+    )
+    assert (record["pairs"], record["told apart"]) == (3, 1)
+    assert record["dialects"] == {"nvcc": {"pairs": 2, "told apart": 1}, "triton": {"pairs": 1, "told apart": 0}}
+    assert [(row["before"], row["after"]) for row in record["rows"]] == [
+        ("found", "silent"),
+        ("missed", "silent"),
+        ("found", "shared-slot-race:error"),
+    ]
+    text = render(record)
+    assert re.search(r"^owner/name#2 .* missed +silent$", text, re.MULTILINE)
+    assert re.search(r"^all +3 +1 +33%$", text, re.MULTILINE)
