@@ -80,6 +80,13 @@ setp.lt.u32 %p3, %r2, 4;
         """Report waits that are mended by asking for the phases in turn."""
         for story in facts.stories(Fault.PARITY_CONSTANT):
             parity = story.number("parity")
+            if story.number("unflipped"):
+                yield story.finding(
+                    f"{story.agent} asks {story.barrier} for parity {parity} again after this wait; "
+                    f"the phase that follows the one it has seen has parity {1 - parity}",
+                    "flip the parity after this wait, as after the others on this barrier",
+                )
+                continue
             yield story.finding(
                 f"wait of {story.agent} on {story.barrier} asks for parity {parity} again in its {story.visit} visit; "
                 f"the phase that follows the one it has seen has parity {1 - parity}",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
-from ptxlint.execution.waits import history, involved, is_touched, run_lengths, wait_groups
+from ptxlint.execution.waits import history, involved, is_touched, run_lengths, unflipped, wait_groups
 
 from .running import happened, initialized, run
 
@@ -122,3 +122,24 @@ class TestRunLengths:
         starts = [sum(lengths[:i]) for i in range(len(lengths))]
         assert all(len(set(values[s : s + n])) == 1 for s, n in zip(starts, lengths, strict=True))
         assert all(values[s - 1] != values[s] for s in starts[1:])
+
+
+def _asked(*waits: tuple[int, int]) -> list[Event]:
+    """Waits at points for parities."""
+    return [Event(order, Kind.WAIT, WHO, point, 1024, 0, parity) for order, (point, parity) in enumerate(waits)]
+
+
+class TestUnflipped:
+    """Which of two waits is to blame for a parity that is asked for twice."""
+
+    def test_the_one_that_nothing_right_follows(self) -> None:
+        asked = _asked((7, 0), (7, 1), (9, 0), (7, 0), (7, 1))
+        assert unflipped(asked, asked[3]) == asked[2]
+
+    def test_the_second_when_nothing_leads_to_it_rightly(self) -> None:
+        asked = _asked((7, 0), (7, 1), (9, 1), (7, 0))
+        assert unflipped(asked, asked[2]) is None
+
+    def test_a_wait_that_comes_back_to_itself(self) -> None:
+        asked = _asked((7, 0), (7, 0), (7, 0))
+        assert unflipped(asked, asked[1]) is None

@@ -19,7 +19,7 @@ from ptxlint.execution.machine import Machine
 from ptxlint.execution.schedule import Repair
 from ptxlint.execution.strand import WARP, Strand
 from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
-from ptxlint.execution.waits import WaitGroup, history, is_touched, run_lengths, wait_groups
+from ptxlint.execution.waits import WaitGroup, history, is_touched, run_lengths, unflipped, wait_groups
 from ptxlint.ir import Immediate, Register
 
 Try = Callable[[Repair], bool]
@@ -36,6 +36,7 @@ DIRECT = frozenset(
         Fault.REINIT,
         Fault.BAD_COUNT,
         Fault.UNEXPECTED_COPY,
+        Fault.BOXES,
         Fault.MISALIGNED,
         Fault.BARRIER_COUNT,
         Fault.RUN_AHEAD,
@@ -342,7 +343,14 @@ class _Diagnosis:
         )
 
     def _parity_incident(self, group: WaitGroup, event: Event, repair: Repair) -> Incident:
-        return self._wait_incident(self._kind(group, event, repair), event)
+        found = self._wait_incident(self._kind(group, event, repair), event)
+        before = unflipped(self._history(event), event) if found.fault is Fault.PARITY_CONSTANT else None
+        if before is None:
+            return found
+        again = (event.point, "asks for the same parity")
+        return found._replace(
+            point=before.point, details={**found.details, "unflipped": 1}, others=(*found.others, again)
+        )
 
     def _wait_incident(self, fault: Fault, event: Event) -> Incident:
         barrier = self.machine.mbarriers.get(-1 if event.object is None else event.object)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.trace import Agent, Event, Incident, Kind
@@ -54,6 +55,21 @@ def history(events: Sequence[Event], event: Event) -> list[Event]:
                 found.append(other)
             worked = False
     return found
+
+
+def unflipped(asked: Sequence[Event], event: Event) -> Event | None:
+    """The wait after which a parity is never flipped, of those of one agent on one barrier.
+
+    `event` asks for the parity that the wait before it had asked for. That one is to blame where it stands elsewhere,
+    what follows it is always wrong, and `event` is right when other waits come before it.
+    """
+    pairs = list(pairwise(asked))
+    before = next((first for first, second in pairs if second == event), event)
+    if before.point == event.point:
+        return None
+    leaves_right = any(a.amount != b.amount for a, b in pairs if a.point == before.point)
+    comes_right = any(a.amount != b.amount for a, b in pairs if b.point == event.point)
+    return before if comes_right and not leaves_right else None
 
 
 def is_touched(machine: Machine, addresses: Iterable[int]) -> bool:
