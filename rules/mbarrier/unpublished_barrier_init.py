@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from ptxlint.facts import Facts, Fault
+from ptxlint.facts import Clash, Facts, Fault, Mistake
 from ptxlint.rule import Finding, IsaRef, Rule, Severity
 
 
@@ -12,10 +12,13 @@ class UnpublishedBarrierInit(Rule):
     """An mbarrier may be used by another thread before its initialization.
 
     Why: the initialization is a plain write of one thread. Without a barrier between it and the first use, another
-        thread may arrive or wait on whatever the memory held.
+        thread may arrive or wait on whatever the memory held. `barrier.cluster.arrive.relaxed` alone is no such
+        barrier: it orders only initializations that `fence.mbarrier_init.release.cluster`, or another releasing fence,
+        has followed.
     Fix: `__syncthreads()` after the initialization; a cluster barrier, after `fence.mbarrier_init.release.cluster`,
         when other CTAs use it too.
-    Not reported: uses by the initializing thread itself.
+    Not reported: uses by the initializing thread itself; a relaxed arrival after `fence.proxy.async` in place of the
+        fence.
     """
 
     code = "PTX112"
@@ -47,6 +50,38 @@ add.u32 %r2, %r2, 1;
 setp.lt.u32 %p3, %r2, 4;
 @%p3 bra LOOP;
 """,
+        """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry kernel() .reqntid 128 .reqnctapercluster 2
+{
+.reg .pred %p<4>;
+.reg .b32 %r<5>;
+.shared .align 8 .b64 full;
+mov.u32 %r1, %tid.x;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra READY;
+mbarrier.init.shared.b64 [full], 1;
+fence.mbarrier_init.release.cluster;
+READY:
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.acquire.aligned;
+@%p1 bra DONE;
+mov.u32 %r2, %cluster_ctarank;
+xor.b32 %r3, %r2, 1;
+mov.u32 %r4, full;
+mapa.shared::cluster.u32 %r4, %r4, %r3;
+mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r4];
+WAIT:
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [full], 0;
+@!%p2 bra WAIT;
+DONE:
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+ret;
+}
+""",
     )
     bad = (
         """
@@ -69,6 +104,37 @@ mbarrier.try_wait.parity.shared.b64 %p2, [full], 0;
 ret;
 }
 """,
+        """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry kernel() .reqntid 128 .reqnctapercluster 2
+{
+.reg .pred %p<4>;
+.reg .b32 %r<5>;
+.shared .align 8 .b64 full;
+mov.u32 %r1, %tid.x;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra READY;
+mbarrier.init.shared.b64 [full], 1;  // expect: unpublished-barrier-init
+READY:
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.acquire.aligned;
+@%p1 bra DONE;
+mov.u32 %r2, %cluster_ctarank;
+xor.b32 %r3, %r2, 1;
+mov.u32 %r4, full;
+mapa.shared::cluster.u32 %r4, %r4, %r3;
+mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r4];
+WAIT:
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [full], 0;
+@!%p2 bra WAIT;
+DONE:
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+ret;
+}
+""",
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
@@ -78,3 +144,19 @@ ret;
                 f"initialization of {story.barrier} is not ordered before its use by {story.agent}",
                 "synchronize the CTA (or the cluster) after the initialization",
             )
+        for clash in _one_for_each_arrival(facts.clashes(Mistake.INIT_UNPUBLISHED)):
+            used = clash.second
+            yield clash.finding(
+                f"nothing publishes the initialization of {clash.memory} to {clash.later}, which uses it "
+                f"(`{clash.text(used)}`): the arrival that leads there is relaxed",
+                "run fence.mbarrier_init.release.cluster after the initialization, or arrive without .relaxed",
+                at=clash.first.point,
+            )
+
+
+def _one_for_each_arrival(clashes: Iterable[Clash]) -> Iterable[Clash]:
+    """The first of those that one relaxed arrival leads to: a single fence before it mends them all."""
+    found: dict[int | None, Clash] = {}
+    for clash in clashes:
+        found.setdefault(clash.release.point if clash.release else None, clash)
+    return found.values()

@@ -12,14 +12,10 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from ptxlint.execution.clock import (
-    BULK,
     CP_ASYNC,
     INITIALIZATION,
     PIPELINED,
     TENSOR_CORE,
-    TENSOR_LOAD,
-    TENSOR_STORE,
-    WGMMA,
     Clock,
     Line,
     Moment,
@@ -27,8 +23,6 @@ from ptxlint.execution.clock import (
 )
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy
-
-__all__ = ["BULK", "CP_ASYNC", "TENSOR_CORE", "TENSOR_LOAD", "TENSOR_STORE", "WGMMA", "Line"]
 
 Interval: TypeAlias = tuple[int, int]
 """Bytes of shared memory (`shared::cluster` addresses) or columns of tensor memory (the CTA's rank above bit 24, then
