@@ -63,7 +63,7 @@ bar.sync 0;
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report the access that comes second."""
+        """Report the access that comes second, and the arrive of a lane that comes too early for its warp."""
         kinds = (Mistake.SHARED_RACE,) if facts.hazards else (Mistake.SHARED_RACE, Mistake.GROUP)
         for clash in facts.clashes(*kinds):
             yield clash.finding(
@@ -71,8 +71,10 @@ bar.sync 0;
                 clash.remedy,
             )
         for clash in facts.clashes(Mistake.LANES):
+            release = clash.release
             yield clash.finding(
                 f"{clash.early} after {clash.unfinished}; one lane releases for the warp, and the others may not "
                 "have come that far",
                 "bring the warp together with bar.warp.sync (__syncwarp) before that lane arrives",
+                at=release.point if release is not None else None,
             )
