@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ptxlint import binary, cli, inputs
+from ptxlint import binary, cli, inputs, registry
+from ptxlint.lint import Options, lint_text
 from ptxlint.unreadable import UnreadableError
 
 SOURCE = Path(str(files("ptxlint.demo") / "tile_store.cu"))
@@ -38,6 +39,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"nvcc {both} -lineinfo -c tile_store.cu -o tile.o",
         "nvcc -arch=compute_90 -fatbin tile_store.cu -o tile.fatbin",
         "nvcc -arch=sm_90 -cubin tile_store.cu -o tile.cubin",
+        "nvcc -arch=sm_90 -lineinfo -ptx tile_store.cu -o lines.ptx",
+        "nvcc -arch=sm_90 -lineinfo -cubin tile_store.cu -o lines.cubin",
+        "nvcc -gencode=arch=compute_90,code=sm_90 -lineinfo -c tile_store.cu -o machine.o",
         "nvcc -arch=compute_90 --shared -Xcompiler -fPIC tile_store.cu -o libtile.so",
         "ar rcs libtile.a tile.o",
     ):
@@ -89,6 +93,22 @@ class TestContainers:
     def test_a_cubin_holds_none(self, built: Path, capfd: pytest.CaptureFixture[str]) -> None:
         assert cli.run(["check", str(built / "tile.cubin")]) == 2
         assert "tile.cubin: holds no PTX" in capfd.readouterr().out
+
+    @pytest.mark.parametrize(("name", "module"), [("lines.cubin", "ptx"), ("machine.o", "tile_store.sm_90")])
+    def test_the_ptx_that_a_cubin_keeps(self, built: Path, name: str, module: str) -> None:
+        """With the same lines as the file that it was assembled from."""
+        assert names(built / name) == [module]
+        (unit,) = inputs.units(str(built / name))
+        original = (built / "lines.ptx").read_text()
+        found, expected = (lint_text(text, "", Options(registry.select())) for text in (unit.text, original))
+        assert [(item.rule, item.line) for item in found.findings] == [(i.rule, i.line) for i in expected.findings]
+        assert found.findings
+
+    @pytest.mark.parametrize("length", [20, 63, 64, 500, 1900, 5000])
+    def test_a_truncated_cubin(self, built: Path, length: int) -> None:
+        Path("t.cubin").write_bytes((built / "lines.cubin").read_bytes()[:length])
+        with pytest.raises(UnreadableError, match="holds no PTX"):
+            names("t.cubin")
 
     def test_extract(self, built: Path, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
         assert cli.run(["extract", "-d", "out", str(built / "tile.o")]) == 0

@@ -42,6 +42,5 @@ def check(
     plan = Plan(settings, launch or Launch())
     texts = [entry for entry in what if isinstance(entry, str) and "\n" in entry]
     paths = [os.fspath(entry) for entry in what if entry not in texts]
-    jobs_of_files = [plan.job(path) for path in plan.files(paths)]
     of_texts = (lint_module(text, "<string>", plan.options) for text in texts)
-    return settled((*of_texts, *reports(jobs_of_files, executor, jobs)))
+    return settled((*of_texts, *reports(plan.jobs(paths), executor, jobs)))

@@ -1,7 +1,8 @@
 """PTX inside other files: objects, libraries, executables, fatbins, static archives, wheels and other zip files.
 
-`cuobjdump` takes the PTX out. Everything is written into a temporary folder under names of our own, so that what an
-archive calls its members has no effect, and never more than `LIMIT` bytes of it.
+`cuobjdump` takes the PTX out; where there is none, what cubins keep of theirs is taken. Everything is written into a
+temporary folder under names of our own, so that what an archive calls its members has no effect, and never more than
+`LIMIT` bytes of it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from typing import IO
 
+from ptxlint import embedded
 from ptxlint.containers import ARCHIVE, ELF, FATBIN, ZIP
 from ptxlint.unreadable import UnreadableError
 
@@ -66,9 +68,33 @@ def tool() -> str:
 
 
 def _dumped(path: str, folder: str) -> Iterator[Extracted]:
-    """What cuobjdump finds in one object."""
+    """The PTX of one object, else what the cubins in it keep of theirs, whether cuobjdump knows of them or not."""
+    with open(path, "rb") as file:
+        is_cubin = embedded.is_cubin(file.read(20))
+    for modules in (_kept([("ptx", path)]),) if is_cubin else _ways(path, folder):
+        first = next(modules, None)
+        if first is not None:
+            yield first
+            yield from modules
+            return
+
+
+def _ways(path: str, folder: str) -> Iterator[Iterator[Extracted]]:
+    yield (Extracted(name, Path(dumped).read_bytes()) for name, dumped in _cuobjdump("-xptx", path, folder))
+    yield _kept(_cuobjdump("-xelf", path, folder))
+    yield _kept([("ptx", path)])
+
+
+def _kept(files: Iterable[tuple[str, str]]) -> Iterator[Extracted]:
+    for name, path in files:
+        for number, data in enumerate(embedded.kept(path), 1):
+            yield Extracted(name.removesuffix(".cubin") + (f".{number}" if number > 1 else ""), data)
+
+
+def _cuobjdump(option: str, path: str, folder: str) -> Iterator[tuple[str, str]]:
+    """Name and path of each file that cuobjdump takes out of an object."""
     into = tempfile.mkdtemp(dir=folder)
-    command = [tool(), "-xptx", "all", os.path.abspath(path)]
+    command = [tool(), option, "all", os.path.abspath(path)]
     try:
         done = subprocess.run(command, cwd=into, capture_output=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired as error:
@@ -78,7 +104,7 @@ def _dumped(path: str, folder: str) -> Iterator[Extracted]:
     if done.returncode < 0:
         raise UnreadableError(f"crashes cuobjdump (signal {-done.returncode})")
     for name in sorted(os.listdir(into)):
-        yield Extracted(name, Path(into, name).read_bytes())
+        yield name, os.path.join(into, name)
     shutil.rmtree(into)
 
 

@@ -40,6 +40,7 @@ def key(text: str, options: Options) -> str:
         _selected(options.selected),
         options.launch,
         options.launches,
+        options.known,
         sorted(options.severities.items()),
         [(pattern, sorted(names)) for pattern, names in options.kernel_ignores],
     )

@@ -22,7 +22,8 @@ SOURCE_LIMIT = 8 << 20
 def source_file(location: SourceLocation, ptx: str) -> str | None:
     """The path of the source file, or None when it is not on this machine.
 
-    A relative name is looked for in the working folder, then beside the PTX file and in the folders above it.
+    A relative name is looked for in the working folder, then beside the PTX file and in the folders above it; so are
+    the last folder and the name of a file that is not where it was, because all was compiled on another machine.
     """
     return next((path for path in _candidates(location.file, ptx) if os.path.isfile(path)), None)
 
@@ -97,7 +98,7 @@ def cropped(text: str, column: int, width: int) -> tuple[str, int]:
 def _candidates(name: str, ptx: str) -> Iterator[str]:
     yield name
     if os.path.isabs(name):
-        return
+        name = os.path.join(*name.split(os.sep)[-2:])
     folder = os.path.dirname(os.path.abspath(ptx))
     while True:
         yield os.path.join(folder, name)

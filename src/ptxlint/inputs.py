@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ptxlint import compiler_caches
 from ptxlint.containers import CONTAINERS
 from ptxlint.unreadable import UnreadableError
 
@@ -64,9 +65,7 @@ def units(path: str, limit: int = SIZE_LIMIT, flags: Sequence[str] = (), stdin_n
         elif _head(path).startswith(CONTAINERS):
             yield from _extracted(path, limit)
         elif path.endswith(SOURCES):
-            from ptxlint.compile import compiled
-
-            yield Unit(f"{path}{INSIDE}ptx", decode(_limited(compiled(path, flags), limit)))
+            yield Unit(f"{path}{INSIDE}ptx", decode(_limited(_compiled(path, flags), limit)))
         else:
             with open(path, "rb") as file:
                 yield Unit(path, decode(_limited(file.read(limit + 1), limit)))
@@ -131,6 +130,14 @@ def _extracted(path: str, limit: int) -> Iterator[Unit]:
         yield Unit(f"{path}{INSIDE}{module.name}", decode(_limited(module.data, limit)))
     if not count:
         raise UnreadableError("holds no PTX")
+
+
+def _compiled(path: str, flags: Sequence[str]) -> bytes:
+    if compiler_caches.is_kernel(path):
+        return compiler_caches.ptx(path, flags)
+    from ptxlint.compile import compiled
+
+    return compiled(path, flags)
 
 
 def _head(path: str) -> bytes:

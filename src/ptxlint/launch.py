@@ -23,6 +23,16 @@ class Launch:
     dynamic_shared: int | None = None
     parameters: Mapping[str | int, int] = field(default_factory=dict)
 
+    def completed(self, other: Launch) -> Launch:
+        """This launch, and where it says nothing the other one."""
+        return Launch(
+            self.block or other.block,
+            self.cluster or other.cluster,
+            self.grid or other.grid,
+            other.dynamic_shared if self.dynamic_shared is None else self.dynamic_shared,
+            {**other.parameters, **self.parameters},
+        )
+
 
 def stated(function: Function, user: Launch) -> Launch:
     """The user's launch, completed by `.reqntid` and `.reqnctapercluster`. The user's word comes first."""

@@ -27,7 +27,8 @@ EXCERPT_LIMIT = 400
 class Options:
     """What to look for, and what is known of the launch.
 
-    Patterns match a kernel's name, demangled or as in the PTX. Of `launches` the first that matches completes `launch`.
+    Patterns match a kernel's name, demangled or as in the PTX. Of `launches` the first that matches completes `launch`;
+    what nobody says is taken from `known`, which a compiler's cache tells.
     `severities` and `kernel_ignores` hold rule names.
     """
 
@@ -36,6 +37,7 @@ class Options:
     launches: tuple[tuple[str, Launch], ...] = ()
     severities: Mapping[str, Severity] = field(default_factory=dict)
     kernel_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
+    known: Launch = field(default_factory=Launch)
 
     @property
     def rules(self) -> tuple[type[Rule], ...]:
@@ -47,16 +49,9 @@ class Options:
         return frozenset(rule.name for rule in self.rules)
 
     def launch_of(self, kernel: str) -> Launch:
-        """What the user says about the launch of the kernel."""
-        said = self.launch
-        found = next((launch for pattern, launch in self.launches if matches(pattern, kernel)), Launch())
-        return Launch(
-            said.block or found.block,
-            said.cluster or found.cluster,
-            said.grid or found.grid,
-            found.dynamic_shared if said.dynamic_shared is None else said.dynamic_shared,
-            {**found.parameters, **said.parameters},
-        )
+        """What the user, or else a compiler's cache, says about the launch of the kernel."""
+        configured = next((launch for pattern, launch in self.launches if matches(pattern, kernel)), Launch())
+        return self.launch.completed(configured).completed(self.known)
 
     def rules_of(self, kernel: str) -> tuple[type[Rule], ...]:
         """The rules that run on the kernel."""
@@ -75,6 +70,13 @@ class _Kernel:
     def at(self) -> Mapping[Span, Instruction]:
         """The instruction that begins at a place."""
         return {instruction.span: instruction for instruction in self.function.body or ()}
+
+    @cached_property
+    def beginning(self) -> SourceLocation | None:
+        """The first line of the user's source that code of the kernel itself comes from."""
+        loc = next((instruction.loc for instruction in self.function.body or () if instruction.loc), None)
+        source = _source(self.module, loc)
+        return list(source.frames())[-1] if source else None
 
     def source(self, span: Span) -> SourceLocation | None:
         """The user's source line of the instruction there."""
@@ -125,7 +127,7 @@ def _lint_kernel(
 ) -> tuple[KernelReport, tuple[Diagnosis, ...]]:
     name = kernel.function.name
     if not has_machinery(kernel.function):
-        return KernelReport(name, Verdict.CLEAN), ()
+        return KernelReport(name, Verdict.CLEAN, source=kernel.beginning), ()
     rules = options.rules_of(name)
     from ptxlint.facts import Facts
 
@@ -140,9 +142,9 @@ def _lint_kernel(
         reason = facts.not_analysed
     if len(faults) > before:
         reason = "internal error" + (f" in {faults[before].rule}" if faults[before].rule else "")
-    if found:
-        return KernelReport(name, Verdict.FINDINGS, reason or ""), _stamped(kernel, found, options.severities)
-    return KernelReport(name, Verdict.NOT_ANALYSED if reason else Verdict.CLEAN, reason or ""), ()
+    missed = Verdict.NOT_ANALYSED if reason else Verdict.CLEAN
+    verdict = KernelReport(name, Verdict.FINDINGS if found else missed, reason or "", kernel.beginning)
+    return verdict, _stamped(kernel, found, options.severities) if found else ()
 
 
 def _stamped(

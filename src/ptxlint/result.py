@@ -54,11 +54,27 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """The verdict on one kernel; `reason` says what of it was not analysed and why, empty when all was."""
+    """The verdict on one kernel; `reason` says what of it was not analysed and why, empty when all was.
+
+    `source` is where its code begins, as far as the PTX says.
+    """
 
     name: str
     verdict: Verdict
     reason: str = ""
+    source: SourceLocation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the cache of a compiler says of a kernel in it: the compiler with its version, where the kernel is defined.
+
+    `purpose` names what the kernel was generated for, empty when a person wrote it.
+    """
+
+    compiler: str
+    source: SourceLocation | None = None
+    purpose: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +103,8 @@ class FileReport:
     """All that was found in one file. With a `problem`, nothing else was.
 
     `remarks` name what was accepted without being known, such as an opcode of a newer ISA, and comments that silence
-    nothing. `suppressed` counts the findings that comments silenced, `known` those that the baseline has.
+    nothing. `suppressed` counts the findings that comments silenced, `known` those that the baseline has. `copies` are
+    files with the same kernel in a compiler's cache, which were not linted again.
     """
 
     path: str
@@ -99,6 +116,8 @@ class FileReport:
     suppressed: int = 0
     known: int = 0
     comments: tuple[SourceComment, ...] = ()
+    origin: Origin | None = None
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ptxlint import inputs, registry
+from ptxlint import compiler_caches, inputs, registry
 from ptxlint.config import Config
 from ptxlint.launch import Launch
 from ptxlint.lint import Options, lint_text
@@ -26,7 +26,10 @@ WORTH_A_PROCESS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One input and all that linting it needs; it can be sent to another process. `flags` are for nvcc."""
+    """One input and all that linting it needs; it can be sent to another process.
+
+    `flags` are for nvcc; `copies` are files with the same kernel, which are left out.
+    """
 
     path: str
     options: Options
@@ -34,6 +37,7 @@ class Job:
     is_cached: bool = False
     flags: tuple[str, ...] = ()
     stdin_name: str = "<stdin>"
+    copies: tuple[str, ...] = ()
 
 
 class Plan:
@@ -76,6 +80,12 @@ class Plan:
         found = inputs.expand(named, self._is_included)
         return [path for path in found if path in named or not self._is_excluded(path)]
 
+    def jobs(self, paths: Iterable[str], shard: tuple[int, int] = (1, 1)) -> list[Job]:
+        """The jobs for what the paths stand for, or for every n-th of the files for the shard (i, n)."""
+        number, count = shard
+        chosen = list(compiler_caches.distinct(self.files(paths)).items())[number - 1 :: count]
+        return [replace(self.job(path), copies=copies) for path, copies in chosen]
+
     def job(self, path: str) -> Job:
         """The job for one of the files."""
         relative = self._relative(self.stdin_name if path == inputs.STDIN else path)
@@ -85,7 +95,11 @@ class Plan:
 
     def _is_included(self, path: str) -> bool:
         also = self._included
-        return inputs.is_ptx(path) or (also is not None and also.match_file(self._relative(path)))
+        return (
+            inputs.is_ptx(path)
+            or compiler_caches.is_kernel(path)
+            or (also is not None and also.match_file(self._relative(path)))
+        )
 
     def _is_excluded(self, path: str) -> bool:
         return self._excluded is not None and self._excluded.match_file(self._relative(path))
@@ -119,9 +133,12 @@ def lint_input(job: Job) -> tuple[FileReport, ...]:
 
 
 def _reports_on(job: Job) -> Iterator[FileReport]:
+    entry = compiler_caches.entry(job.path)
+    options = replace(job.options, known=entry.launch) if entry else job.options
     try:
         for unit in inputs.units(job.path, job.limit, job.flags, job.stdin_name):
-            yield lint_module(unit.text, unit.name, job.options, is_cached=job.is_cached)
+            report = lint_module(unit.text, unit.name, options, is_cached=job.is_cached)
+            yield replace(report, origin=entry.origin, copies=job.copies) if entry else report
     except UnreadableError as error:
         shown = job.stdin_name if job.path == inputs.STDIN else job.path
         yield FileReport(shown, problem=error.problem)

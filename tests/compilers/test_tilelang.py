@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +21,7 @@ import tvm_ffi
 
 import ptxlint
 from ptxlint.integrations.tilelang import HOOK, watch
+from ptxlint.result import Origin
 
 STUCK = """
     __shared__ unsigned long long barrier;
@@ -69,6 +74,35 @@ def test_after_the_callback_that_is_there() -> None:
     assert STUCK in lower()
     (report,) = watching.reports
     assert [finding.kernel for finding in report.findings]
+
+
+PROGRAM = """
+import tilelang
+import tilelang.language as T
+
+@T.prim_func
+def copied(source: T.Tensor((1024,), "float32"), out: T.Tensor((1024,), "float32")):
+    with T.Kernel(8, threads=128) as block:
+        T.copy(source[block * 128], out[block * 128 : block * 128 + 128])
+
+tilelang.compile(copied, target=tilelang.tvm.target.Target({"kind": "cuda", "arch": "sm_90a"}))
+"""
+
+
+@pytest.mark.parametrize("has_headers", [True, False])
+def test_its_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_headers: bool) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    settings = {"TILELANG_CACHE_DIR": str(tmp_path / "cache"), "TILELANG_DISABLE_CACHE": "0"}
+    command = [sys.executable, str(tmp_path / "program.py")]
+    subprocess.run(command, env={**os.environ, **settings}, check=True, capture_output=True, timeout=300)
+    if not has_headers:
+        monkeypatch.setenv("TL_TEMPLATE_PATH", str(tmp_path))
+    (report,) = ptxlint.check(tmp_path / "cache").files
+    assert report.origin == Origin(f"TileLang {tilelang.__version__}")
+    (kernel,) = report.kernels
+    assert (kernel.name, kernel.verdict) == ("copied_kernel", ptxlint.Verdict.CLEAN)
+    source = kernel.source.file if kernel.source else None
+    assert source == (report.path.removesuffix("!ptx") if has_headers else None)
 
 
 @pytest.mark.usefixtures("wrong")

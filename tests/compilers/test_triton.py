@@ -82,6 +82,22 @@ def test_it_raises_also_on_a_cached_kernel() -> None:
     assert raised.value.report.findings
 
 
+def test_its_cache(tmp_path: Path) -> None:
+    compile_clean()
+    compile_wrong()
+    lines = Path(__file__).read_text().split("\n")
+    found = {file.kernels[0].name: file for file in ptxlint.check(tmp_path / "triton").files}
+    for name in ("doubled", "stuck"):
+        origin = found[name].origin
+        assert origin is not None
+        assert origin.compiler == f"Triton {triton.__version__}"
+        assert origin.source is not None
+        assert origin.source.file == __file__
+        assert lines[origin.source.line - 1].startswith(f"def {name}(")
+    assert found["stuck"].findings
+    assert not found["doubled"].findings
+
+
 def test_a_listener_that_is_there_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[bool] = []
     monkeypatch.setattr(triton.knobs.compilation, "listener", lambda *, cache_hit, **_: heard.append(cache_hit))

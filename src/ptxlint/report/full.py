@@ -9,7 +9,7 @@ from functools import partial
 from ptxlint.excerpt import cropped, source_line, split
 from ptxlint.fault import request
 from ptxlint.report import Output
-from ptxlint.result import Diagnosis, FileReport, Place, Report, Verdict
+from ptxlint.result import Diagnosis, FileReport, Origin, Place, Report, Verdict
 from ptxlint.rule import Severity
 from ptxlint.source import SourceLocation
 
@@ -56,7 +56,7 @@ def _file(file: FileReport, width: int) -> Iterator[list[Segment]]:
         yield [("error", "error"), (f": {file.path}{position}", "bold"), (f": {file.problem.message}", "")]
         yield []
     for finding in file.findings:
-        yield from _finding(file.path, finding, width)
+        yield from _finding(file, finding, width)
         yield []
     for message, places in _grouped(place for place in file.remarks if place.line).items():
         lines = ", ".join(str(place.line) for place in places[:5]) + (", ..." if len(places) > 5 else "")
@@ -68,7 +68,8 @@ def _file(file: FileReport, width: int) -> Iterator[list[Segment]]:
         yield [("internal error", "error"), (f": {fault}", "")]
 
 
-def _finding(path: str, finding: Diagnosis, width: int) -> Iterator[list[Segment]]:
+def _finding(file: FileReport, finding: Diagnosis, width: int) -> Iterator[list[Segment]]:
+    path = file.path
     style = str(finding.severity)
     yield [(f"{style}[{finding.code}]", style), (f" {finding.rule}", "bold"), (f": {finding.message}", "")]
     ptx = f"{path}:{finding.line}:{finding.column}"
@@ -82,7 +83,17 @@ def _finding(path: str, finding: Diagnosis, width: int) -> Iterator[list[Segment
             yield from ([(" " * gutter + "  = ", "dim"), (f"{how} ", ""), *_frame(frame)] for frame in others)
     yield [(" " * gutter + "--> ", "dim"), (ptx, "place"), (f" in kernel {finding.kernel}", "")]
     yield from excerpt(finding.line, finding.column, finding.excerpt)
-    yield from ([(" " * gutter + "  = ", "dim"), *segments] for segments in _notes(path, finding))
+    notes = (*_compiled(file.origin), *_notes(path, finding))
+    yield from ([(" " * gutter + "  = ", "dim"), *segments] for segments in notes)
+
+
+def _compiled(origin: Origin | None) -> Iterator[list[Segment]]:
+    """What the cache of a compiler says of the kernel."""
+    if origin is None:
+        return
+    place = [(" from ", ""), (f"{origin.source.file}:{origin.source.line}", "place")] if origin.source else []
+    purpose = f", generated for {origin.purpose}" if origin.purpose else ""
+    yield [(f"compiled by {origin.compiler}", ""), *place, (purpose, "")]
 
 
 def _notes(path: str, finding: Diagnosis) -> Iterator[list[Segment]]:
@@ -145,7 +156,8 @@ def _summary(report: Report) -> Iterator[list[Segment]]:
     for file in report.files:
         for kernel in file.kernels:
             if kernel.verdict is Verdict.NOT_ANALYSED:
-                yield [("not analysed", "warning"), (f": {file.path}: {kernel.name}: {kernel.reason}", "")]
+                name = kernel.name + (f" ({kernel.source.file}:{kernel.source.line})" if kernel.source else "")
+                yield [("not analysed", "warning"), (f": {file.path}: {name}: {kernel.reason}", "")]
     severities, verdicts = report.severities(), report.verdicts()
     counts = [
         (_counted(severities[severity], str(severity)), str(severity)) for severity in Severity if severities[severity]
@@ -154,6 +166,9 @@ def _summary(report: Report) -> Iterator[list[Segment]]:
     kernels = f" in {_counted(sum(verdicts.values()), 'kernel')} of {_counted(len(report.files), 'file')}"
     ended = ", ".join(f"{count} {verdict.replace('-', ' ')}" for verdict, count in verdicts.items() if count)
     yield [*found, (kernels, ""), (f" ({ended})" if ended else "", ""), (".", "")]
+    copies = sum(len(file.copies) for file in report.files)
+    if copies:
+        yield [(f"Left out as copies of others: {_counted(copies, 'file')}.", "dim")]
     unread = sum(file.problem is not None for file in report.files)
     if unread:
         yield [(f"{_counted(unread, 'input')} could not be read.", "error")]

@@ -8,7 +8,7 @@ from typing import Any
 from ptxlint import __version__
 from ptxlint.fault import InternalFault
 from ptxlint.report import Output
-from ptxlint.result import Diagnosis, FileReport, KernelReport, Place, Problem, Report
+from ptxlint.result import Diagnosis, FileReport, KernelReport, Origin, Place, Problem, Report
 from ptxlint.source import SourceLocation
 
 
@@ -56,6 +56,8 @@ def file_document(file: FileReport) -> dict[str, Any]:
     """The report on one file as JSON values."""
     return {
         "path": file.path,
+        "origin": _origin(file.origin),
+        "copies": list(file.copies),
         "kernels": [_kernel(kernel) for kernel in file.kernels],
         "findings": [_finding(found) for found in file.findings],
         "remarks": [_place(remark) for remark in file.remarks],
@@ -65,7 +67,19 @@ def file_document(file: FileReport) -> dict[str, Any]:
 
 
 def _kernel(kernel: KernelReport) -> dict[str, Any]:
-    return {"name": kernel.name, "verdict": str(kernel.verdict), "reason": kernel.reason}
+    return {
+        "name": kernel.name,
+        "verdict": str(kernel.verdict),
+        "reason": kernel.reason,
+        "source": _frame(kernel.source) if kernel.source else None,
+    }
+
+
+def _origin(origin: Origin | None) -> dict[str, Any] | None:
+    if origin is None:
+        return None
+    source = _frame(origin.source) if origin.source else None
+    return {"compiler": origin.compiler, "source": source, "purpose": origin.purpose}
 
 
 def _place(place: Place) -> dict[str, Any]:

@@ -75,9 +75,7 @@ def command(paths: tuple[str, ...], **settings: Any) -> int:
 
 def linted(plan: Plan, paths: tuple[str, ...], shard: tuple[int, int] = (1, 1)) -> Report:
     """The report on the files that the paths stand for, or on every n-th of them for the shard (i, n)."""
-    number, count = shard
-    files = plan.files(paths or (".",))[number - 1 :: count]
-    jobs = [plan.job(path) for path in files]
+    jobs = plan.jobs(paths or (".",), shard)
     return settled(tracked(reports(jobs, processes=plan.config.jobs), len(jobs)))
 
 

@@ -1,0 +1,104 @@
+"""Triton's cache: a folder for each kernel, with `NAME.ptx`, `NAME.json` that describes it, and MLIR of each stage.
+
+TorchInductor has one of these in its own cache, `ROOT/triton/DEVICE`; the Python that it generates for Triton lies in
+`ROOT/xx/*.py`, and the wrapper that calls it, in another such file, says before each kernel which operators it is for.
+Measured on Triton 3.6 and 3.9, and on PyTorch 2.11.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ptxlint.launch import Launch
+from ptxlint.result import Origin
+from ptxlint.source import SourceLocation
+
+_STAGES = (".source", ".ttir", ".ttgir")
+"""The files of MLIR, from the first stage on. They have locations also where the PTX has no `.loc`."""
+
+_WRAPPED = re.compile(
+    r"^# kernel path: (?P<path>.+)\n# .*?Source Nodes: \[(?P<nodes>.*?)\](?:, Original ATen: \[(?P<operators>.*?)\])?",
+    re.MULTILINE,
+)
+
+
+def is_ptx(path: str) -> bool:
+    """Whether the file is the PTX of a kernel in the cache."""
+    return path.endswith(".ptx") and os.path.isfile(_beside(path, ".json"))
+
+
+def metadata(path: str) -> Mapping[str, Any] | None:
+    """What the cache says of the kernel whose PTX this is; None when it is not one of Triton's."""
+    if not is_ptx(path):
+        return None
+    import json
+
+    try:
+        found = json.loads(Path(_beside(path, ".json")).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and {"target", "num_warps"} <= found.keys() else None
+
+
+def origin(path: str, described: Mapping[str, Any]) -> Origin:
+    """Where the kernel comes from."""
+    name = described.get("name")
+    source = _defined(path, name) if isinstance(name, str) else None
+    compiler = " ".join(str(part) for part in ("Triton", described.get("triton_version")) if part)
+    return Origin(compiler, source, _purpose(path, source) if source else "")
+
+
+def launch(described: Mapping[str, Any]) -> Launch:
+    """What Triton launches the kernel with."""
+    shared = described.get("shared")
+    return Launch(dynamic_shared=shared) if isinstance(shared, int) and shared > 0 else Launch()
+
+
+def _defined(path: str, name: str) -> SourceLocation | None:
+    """Where the user's file, or what TorchInductor generated, defines the kernel."""
+    for stage in _STAGES:
+        try:
+            text = Path(_beside(path, stage)).read_text(errors="replace")
+        except OSError:
+            continue
+        function = re.search(rf"^  tt\.func public @{re.escape(name)}\(.*?^  \}} loc\((#loc\d*)\)", text, re.M | re.S)
+        place = re.search(rf'^{function[1]} = loc\("(.*)":(\d+):(\d+)\)', text, re.M) if function else None
+        if place:
+            return SourceLocation(place[1], int(place[2]), int(place[3]), name)
+    return None
+
+
+def _purpose(path: str, source: SourceLocation) -> str:
+    """What TorchInductor generated the kernel for; empty for anybody else's."""
+    _, _, folder, root, *_ = (*Path(path).absolute().parents, Path(), Path(), Path(), Path())
+    return _purposes(str(root)).get(os.path.basename(source.file), "") if folder.name == "triton" else ""
+
+
+@lru_cache(maxsize=8)
+def _purposes(root: str) -> Mapping[str, str]:
+    """For the files of kernels in a cache of TorchInductor: the nodes and operators that they were generated for."""
+    return {
+        os.path.basename(match["path"].strip()): _listed(match["nodes"], match["operators"] or "")
+        for text in _generated(root)
+        for match in _WRAPPED.finditer(text)
+    }
+
+
+def _listed(nodes: str, operators: str) -> str:
+    return f"{nodes} ({operators})" if operators else nodes
+
+
+def _generated(root: str) -> Iterator[str]:
+    for path in sorted(Path(root).glob("??/*.py")):
+        text = path.read_text(errors="replace")
+        if "# kernel path: " in text:
+            yield text
+
+
+def _beside(path: str, suffix: str) -> str:
+    return path.removesuffix(".ptx") + suffix
