@@ -16,8 +16,9 @@ class ReadWaitBeforePublish(Rule):
         sees the flag may read the old bytes. A commit alone waits for nothing.
     Fix: use `wait_group` without `.read` before the release.
     Not reported: relaxed and volatile flags, a flag that is lowered (a store of 0, as split-K kernels do with the lock
-        that they leave for the next launch), and a flag raised by another thread. Without any wait, or when the release
-        is a fence before some write, it is a warning: the flag may be about something else.
+        that they leave for the next launch), a flag that may be about generic writes to global memory on the way, and a
+        flag raised by another thread. Without any wait, or when the release is a fence before some write, it is a
+        warning: the flag may be about something else.
     """
 
     code = "PTX406"
@@ -40,6 +41,14 @@ cp.async.bulk.wait_group.read 0;
 mov.u32 %r1, 0;
 st.release.gpu.global.u32 [%rd2], %r1;
 """,
+        """
+.shared .align 128 .b8 tile[512];
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 512;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group.read 0;
+red.relaxed.gpu.global.add.u32 [%rd3], %r2;
+st.release.gpu.global.u32 [%rd2], %r1;
+""",
     )
     bad = (
         """
@@ -60,11 +69,7 @@ cp.async.bulk.wait_group 0;
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Report each wait with `.read` once, and each release that no wait precedes."""
-        hazards = [
-            hazard
-            for hazard in reversed(facts.hazards)
-            if hazard.consequence is Consequence.PUBLISHED and facts.number(hazard.at, "value") != 0
-        ]
+        hazards = [hazard for hazard in reversed(facts.hazards) if hazard.consequence is Consequence.PUBLISHED]
         for place, hazard in sorted({_place(hazard): hazard for hazard in hazards}.items()):
             source = facts.object_name(hazard.copy, "source")
             is_flag = bool(isa.accesses(facts.cfg.body[hazard.at]))

@@ -212,22 +212,33 @@ class Hazards:
         for batch, issuers in state.pending.items():
             if self._groups.tracking(batch.copy) is not Tracking.BULK or batch.is_foreign or (issuers & here).is_empty:
                 continue
+            if any(self._is_between(batch.copy, write, index) for write in self._global_writes):
+                continue
             if batch.is_read_only or batch.status is Status.READ:
                 yield Hazard(Cause.READ_WAIT, Consequence.PUBLISHED, batch.copy, index, batch.landed, batch.commit)
             elif batch.status is Status.FLYING and batch.commits and isa.accesses(instruction):
                 yield Hazard(Cause.NO_WAIT, Consequence.PUBLISHED, batch.copy, index, batch.wait, batch.commit)
 
     def _announces(self, index: int, instruction: Instruction) -> bool:
-        """Whether the instruction releases to the GPU: a flag, or a fence that a write to global memory follows."""
+        """Whether the instruction releases to the GPU: a flag, or a fence that a write to global memory follows.
+
+        A store of 0 lowers a flag and announces nothing.
+        """
         if isa.semantics(instruction) not in ("release", "acq_rel", "sc") or isa.scope(instruction) not in (
             "gpu",
             "sys",
         ):
             return False
         if isa.accesses(instruction):
-            return _writes_global(instruction)
+            return _writes_global(instruction) and self._facts.number(index, "value") != 0
         block = self._facts.cfg.blocks[self._facts.cfg.block_of[index]]
         return any(_writes_global(self._facts.cfg.body[later]) for later in range(index + 1, block.stop))
+
+    @cached_property
+    def _global_writes(self) -> Sequence[int]:
+        """Writes of the generic proxy to global memory that release nothing: a flag after them may be theirs."""
+        body = enumerate(self._facts.cfg.body)
+        return [i for i, each in body if isa.semantics(each) in ("weak", "relaxed") and _writes_global(each)]
 
     def _wrong_kinds(self, states: Sequence[tuple[int, Instruction, Queue]]) -> Iterator[Hazard]:
         """Waits for a kind of group that no copy before them belongs to, where copies of the other kind are pending."""
