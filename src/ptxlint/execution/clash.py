@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ptxlint.execution.clock import BULK, CP_ASYNC, MBARRIER, TENSOR_CORE
-from ptxlint.execution.conflict_kinds import Mistake, by_contents, connected, is_consumed, is_relaxed, mistake
+from ptxlint.execution.conflict_kinds import (
+    Mistake,
+    by_contents,
+    connected,
+    is_consumed,
+    is_guess,
+    is_relaxed,
+    mistake,
+)
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.order import Access, Conflict, Failure, Interval, Space, merged
 from ptxlint.execution.reuse import Reuse, reuse
@@ -68,6 +76,8 @@ class Clash:
     @property
     def memory(self) -> str:
         """Where both touch memory, from the lowest place on: `tile+128`, `columns 0-15 of tensor memory`."""
+        if self.first.space is Space.GLOBAL:
+            return "the tensor map"
         common = merged(_common(conflict) for conflict in self.conflicts)
         return self._memory(common) if self.first.space is Space.TENSOR else self.names.memory(common[0][0])
 
@@ -199,6 +209,8 @@ class Clash:
         )
 
     def _memory(self, intervals: Sequence[Interval]) -> str:
+        if self.first.space is Space.GLOBAL:
+            return "the tensor map"
         if self.first.space is Space.TENSOR:
             columns = sorted({c & (1 << COLUMN_BITS) - 1 for start, stop in intervals for c in (start, stop - 1)})
             named = f"{columns[0]}-{columns[-1]}" if len(columns) > 1 else f"{columns[0]}"
@@ -213,7 +225,7 @@ def contested(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
         return ()
     names = Names.of(execution)
     guessed = by_contents(execution)
-    real = [c for c in execution.contested if guessed.isdisjoint({c.first.point, c.second.point})]
+    real = [conflict for conflict in execution.contested if not is_guess(conflict, guessed)]
     found = []
     for conflicts in connected(execution.body, real):
         way = path(conflicts[0], execution.conflict_events)
@@ -233,7 +245,7 @@ def clashes(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
     real = [
         conflict
         for conflict in execution.conflicts
-        if not is_consumed(conflict, execution) and guessed.isdisjoint({conflict.first.point, conflict.second.point})
+        if not is_consumed(conflict, execution) and not is_guess(conflict, guessed)
     ]
     for conflicts in connected(execution.body, real):
         again = reuse(conflicts, execution)

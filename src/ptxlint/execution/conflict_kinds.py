@@ -55,6 +55,9 @@ class Mistake(StrEnum):
     TENSOR_ACQUIRE_UNFENCED = "tensor memory taken over without a tcgen05 fence after the acquire"
     OVERWRITTEN = "generic reads overwritten by the async proxy without a fence"
     INIT_UNPUBLISHED = "an initialization that no release publishes"
+    MAP_UNRELEASED = "a tensor map changed without a release for its users"
+    MAP_UNACQUIRED = "a changed tensor map used without an acquire"
+    MAP_UNORDERED = "a tensor map used while it is changed"
     SHARED_RACE = "unordered accesses to shared memory"
     TENSOR_RACE = "unordered accesses to tensor memory"
 
@@ -66,6 +69,8 @@ _BY_FAILURE = {
     Failure.NOT_TAKEN: Mistake.TENSOR_ACQUIRE_UNFENCED,
     Failure.OVERWRITTEN: Mistake.OVERWRITTEN,
     Failure.UNPUBLISHED: Mistake.INIT_UNPUBLISHED,
+    Failure.UNRELEASED: Mistake.MAP_UNRELEASED,
+    Failure.UNACQUIRED: Mistake.MAP_UNACQUIRED,
 }
 """The mistake where the failure alone tells it, and conflicts of other failures are no part of it."""
 
@@ -128,8 +133,16 @@ def _lies_between(cfg: Cfg, start: int, point: int, goal: int) -> bool:
     return block == cfg.block_of[start] or cfg.dominates(block, last)
 
 
-def by_contents(execution: Execution) -> frozenset[int]:
-    """The instructions that find their place in shared memory by what they have read from memory: the run's guess."""
+def is_guess(conflict: Conflict, guessed: Collection[tuple[int, bool]]) -> bool:
+    """Whether one of the accesses finds its place by contents of memory; `guessed` as `by_contents` has it."""
+    return any((access.point, access.space is Space.GLOBAL) in guessed for access in (conflict.first, conflict.second))
+
+
+def by_contents(execution: Execution) -> frozenset[tuple[int, bool]]:
+    """The instructions that find their place by what they have read from memory, which the run guesses.
+
+    Each with whether the place is outside shared memory.
+    """
     sources: dict[Register, set[Register]] = {}
     read: set[Register] = set()
     for instruction in execution.body:
@@ -149,10 +162,9 @@ def by_contents(execution: Execution) -> frozenset[int]:
         read |= more
         grown = bool(more)
     return frozenset(
-        point
+        (point, not isa.space(instruction, access).startswith("shared"))
         for point, instruction in enumerate(execution.body)
         for access in isa.accesses(instruction)
-        if isa.space(instruction, access).startswith("shared")
         if not read.isdisjoint(_within(isa.roles(instruction)[access.role]))
     )
 
@@ -189,6 +201,8 @@ def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Exe
 
 def _unordered(first: Access, second: Access, path: Sequence[Event], execution: Execution) -> Mistake:
     line = first.moment.line[0]
+    if first.space is Space.GLOBAL:
+        return Mistake.MAP_UNORDERED
     if line == WGMMA:
         return _wgmma(first, second, path, execution.conflict_events)
     if line == TENSOR_CORE:

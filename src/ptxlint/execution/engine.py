@@ -16,7 +16,7 @@ from ptxlint import cfg as graphs
 from ptxlint import isa
 from ptxlint import launch as launches
 from ptxlint.cfg import Cfg
-from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower, ordered, waits
+from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower, ordered, tensor_maps, waits
 from ptxlint.execution import slice as slices
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.layout import Layout
@@ -394,11 +394,13 @@ class _Engine:
             for point, instruction in enumerate(body)
             if self.cfg.block_of[point] in self.cfg.reachable and accesses.is_access(instruction)
         }
-        if not data and not any("relaxed" in instruction.modifiers for instruction in body):
+        maps = tensor_maps.registers(self.cfg, self.slice.definitions)
+        if not data and not maps and not any("relaxed" in instruction.modifiers for instruction in body):
             return NOT_ORDERED
-        wider = slices.compute(self.cfg, {**data, **self.marks})
+        seeds = {**data, **self.marks}
+        wider = slices.compute(self.cfg, {**seeds, **{p: (*seeds.get(p, ()), *more) for p, more in maps.items()}})
         program = replace(
-            lower.lower(self.cfg, wider, self.layout, frozenset(data)),
+            lower.lower(self.cfg, wider, self.layout, frozenset(data), frozenset(maps)),
             initializers=self.program.initializers,
             extents=ordered.box_extents(runs[0].machine.events),
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ptxlint import isa
 from ptxlint.cfg import Block, Cfg, EdgeKind
-from ptxlint.execution import accesses, compute, events, lanes
+from ptxlint.execution import accesses, compute, events, lanes, tensor_maps
 from ptxlint.execution.arithmetic import CARRY
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import BLOCKED
@@ -18,9 +18,15 @@ from ptxlint.ir import Instruction, Register, SpecialRegister
 from ptxlint.isa import Flow
 
 
-def lower(cfg: Cfg, slice_: Slice, layout: Layout, data: frozenset[int] = frozenset()) -> Program:
-    """The program of a function's slice; `data` are the seeds that report their accesses."""
-    return _Lowering(cfg, slice_, layout, data).run()
+def lower(
+    cfg: Cfg,
+    slice_: Slice,
+    layout: Layout,
+    data: frozenset[int] = frozenset(),
+    maps: frozenset[int] = frozenset(),
+) -> Program:
+    """The program of a function's slice; `data` are the seeds that report their accesses, `maps` those to maps."""
+    return _Lowering(cfg, slice_, layout, data, maps).run()
 
 
 def _sequence(steps: Sequence[Step]) -> Step | None:
@@ -40,7 +46,7 @@ def _sequence(steps: Sequence[Step]) -> Step | None:
 class _Lowering:
     """Builds the segments; block numbers are resolved to segments through forward references."""
 
-    def __init__(self, cfg: Cfg, slice_: Slice, layout: Layout, data: frozenset[int]) -> None:
+    def __init__(self, cfg: Cfg, slice_: Slice, layout: Layout, data: frozenset[int], maps: frozenset[int]) -> None:
         self.cfg = cfg
         self.slice = slice_
         self.slots = Slots()
@@ -48,6 +54,7 @@ class _Lowering:
         self.parameters = frozenset(parameter.name for parameter in cfg.function.parameters)
         self.events = frozenset(p for p in slice_.seeds if events.is_event(cfg.body[p]))
         self.accesses = frozenset(p for p in slice_.seeds if p in data)
+        self.maps = maps
         self.starts: dict[int, int] = {}
         self.segments: list[Segment] = []
         self.unknown: list[int] = []
@@ -110,7 +117,7 @@ class _Lowering:
         here = len(self.segments)
         first = points[0] if points else max(block.start, block.stop - 1)
         if points and points[-1] in self.events:
-            return Segment((), self._event(points[-1], here), first, 1)
+            return Segment(self._uses_of_maps(first), self._event(first, here), first, 1)
         if not is_last:
             following = here + 1
             return Segment(self._steps(points), lambda strand: following, first, len(points))
@@ -118,6 +125,9 @@ class _Lowering:
         branch = points[-1] if points and points[-1] == stop and self._leaves(stop) else None
         plain = [point for point in points if point != branch]
         return Segment(self._steps(plain), self._end(block, branch), first, len(points) + 1)
+
+    def _uses_of_maps(self, point: int) -> tuple[Step, ...]:
+        return (tensor_maps.build(self.cfg.body[point], point, self.slots),) if point in self.maps else ()
 
     def _leaves(self, point: int) -> bool:
         row = isa.row(self.cfg.body[point])
@@ -131,6 +141,7 @@ class _Lowering:
         steps: list[Step] = []
         if point in self.accesses:
             steps.append(accesses.build(instruction, point, self.slots))
+        steps.extend(self._uses_of_maps(point))
         if events.is_remote_access(instruction):
             steps.append(events.noting_remote(instruction, point, events.Reader(self.slots, instruction)))
         if point in self.slice.valued:

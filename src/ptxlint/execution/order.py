@@ -16,6 +16,7 @@ from ptxlint.execution.clock import (
     INITIALIZATION,
     PIPELINED,
     TENSOR_CORE,
+    WARP_LINE,
     Clock,
     Line,
     Moment,
@@ -34,6 +35,7 @@ class Space(StrEnum):
 
     SHARED = "shared memory"
     TENSOR = "tensor memory"
+    GLOBAL = "global memory that holds tensor maps"
 
 
 class Failure(StrEnum):
@@ -47,6 +49,8 @@ class Failure(StrEnum):
     NOT_TAKEN = "no tcgen05.fence::after_thread_sync after the acquire"
     OVERWRITTEN = "no proxy fence between a generic read and an async write"
     UNPUBLISHED = "no release of an initialization"
+    UNRELEASED = "no release of the tensormap proxy after a change"
+    UNACQUIRED = "no acquire of the tensormap proxy before a use"
 
 
 TENSOR_FENCES = frozenset({Failure.NOT_SENT, Failure.NOT_TAKEN})
@@ -61,6 +65,7 @@ class Access:
     """One access of one warp, or of an engine on its behalf, to an interval.
 
     `turn` counts the executions of the instruction by the warp; `when` is the number of events of the run before it.
+    `otherwise` is another moment at which it is over: who knows the one or the other to have come knows enough.
     """
 
     space: Space
@@ -75,6 +80,7 @@ class Access:
     when: int
     is_atomic: bool = False
     what: str = ""
+    otherwise: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +238,19 @@ class Order:
                     clock.strict[line] = time
             self._tick(agent.rank, warp, clock)
 
+    def release_maps(self, agent: Agent) -> None:
+        """fence.proxy.tensormap release: changes of tensor maps so far can be acquired."""
+        for warp in self._warps(agent):
+            clock = self.clock(agent.rank, warp)
+            advance(clock.mapped, {line: time for line, time in clock.known.items() if line[0] == WARP_LINE})
+            self._tick(agent.rank, warp, clock)
+
+    def acquire_map(self, agent: Agent, address: int) -> None:
+        """fence.proxy.tensormap acquire: released changes of the map there are visible to its uses from here on."""
+        for warp in self._warps(agent):
+            clock = self.clock(agent.rank, warp)
+            clock.acquired.update({(line, address): time for line, time in clock.mapped.items()})
+
     def fence_tensor_memory(self, agent: Agent, *, before: bool) -> None:
         """tcgen05.fence::before_thread_sync or ::after_thread_sync."""
         self.has_tensor_fences = True
@@ -359,6 +378,7 @@ class Order:
         moment: Moment | None = None,
         is_atomic: bool = False,
         what: str = "",
+        otherwise: Moment | None = None,
     ) -> None:
         """An access by a warp, or by an engine on its behalf; `moment` None: it is over when the warp goes on."""
         clock = self.clock(agent.rank, warp)
@@ -367,9 +387,10 @@ class Order:
         if moment is None:
             self._note_lanes(agent, warp, clock)
         over = moment or Moment(line, clock.known[line])
-        for start, stop in intervals:
+        for interval in intervals:
+            start, stop = interval
             made = Access(
-                space, (start, stop), is_write, proxy, over, point, agent, warp, turn, self.when, is_atomic, what
+                space, interval, is_write, proxy, over, point, agent, warp, turn, self.when, is_atomic, what, otherwise
             )
             if point in self.watched:
                 self.history.append(made)
@@ -429,6 +450,8 @@ class Order:
         kept[key] = conflict
 
     def _failure(self, first: Access, second: Access, clock: Clock) -> Failure | None:
+        if first.space is Space.GLOBAL:
+            return _of_maps(first, second, clock)
         if (first.is_atomic and second.is_atomic) or _is_exempt(first, second):
             return None
         line = first.moment.line
@@ -445,6 +468,24 @@ class Order:
             if clock.strict.get(line, 0) < first.moment.time:
                 return Failure.FENCED_LATE
         return _contested(first, second, clock)
+
+
+def _of_maps(first: Access, second: Access, clock: Clock) -> Failure | None:
+    """What is missing between a change of a tensor map and its use, in either order.
+
+    A change needs a release, and after it an acquire of this map, on the way to the use; the acquire may be another
+    thread's, with a barrier after it.
+    """
+    if first.proxy is second.proxy:
+        return None
+    if not clock.knows(first.moment) and not (first.otherwise and clock.knows(first.otherwise)):
+        return Failure.UNORDERED
+    if not first.is_write:
+        return None
+    line, time = first.moment.line, first.moment.time
+    if clock.mapped.get(line, 0) < time:
+        return Failure.UNRELEASED
+    return Failure.UNACQUIRED if clock.acquired.get((line, second.interval[0]), 0) < time else None
 
 
 def _contested(first: Access, second: Access, clock: Clock) -> Failure | None:
