@@ -205,3 +205,23 @@ class TestClusters:
             32,
             2,
         )
+
+
+class TestBarrierOfTheGrid:
+    """One thread asks a word of global memory until the other CTAs have counted it up; the others learn of it."""
+
+    @pytest.mark.parametrize("enough", ["setp.ge.u32 %p5, %r7, 132", "setp.eq.u32 %p5, %r7, 3"])
+    def test_ends(self, enough: str) -> None:
+        assert is_silent(
+            f"""
+        .shared .align 4 .b8 seen[4]; ld.param.u64 %rd1, [source]; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;
+        @%p1 red.release.gpu.global.add.u32 [%rd1], 1;
+        AGAIN: bar.sync 0;
+        @%p1 ld.acquire.gpu.global.u32 %r7, [%rd1];
+        @%p1 st.shared.u32 [seen], %r7;
+        bar.sync 0;
+        ld.shared.u32 %r7, [seen];
+        {enough};
+        @!%p5 bra AGAIN;
+        """
+        )

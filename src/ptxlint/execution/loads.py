@@ -34,12 +34,13 @@ def _load(instruction: Instruction, slots: Slots, parameters: frozenset[str]) ->
         (isa.type_width(t.type) for t in elements(roles["destination"]) if isinstance(t, Register)), default=32
     )
     extend = _sign_extension(width, register_bits) if signed else None
+    look = poll if isa.semantics(instruction) in _STRONG else read
 
     def run(strand: Strand) -> None:
         registers = strand.registers
         where = registers[base]
         for index, target in enumerate(targets):
-            value = read(strand, where, offset + index * width, width)
+            value = look(strand, where, offset + index * width, width)
             if extend is not None:
                 value = lift(extend, (value,), len(strand.threads)) if value.__class__ is tuple else extend(value)
             registers[target] = value
@@ -71,6 +72,27 @@ def read(strand: Strand, where: Value, offset: int, width: int) -> Value:
         return read_at(strand, where + offset, width)
     found = [read_at(strand, address + offset, width) for address in where]
     return uniform([value[i] if value.__class__ is tuple else value for i, value in enumerate(found)])
+
+
+_STRONG = ("acquire", "relaxed", "volatile")
+"""Loads that may see what other threads of the grid have written meanwhile (*Memory Consistency Model*)."""
+
+PATIENCE = 4
+"""So often a strong load finds what the kernel itself knows of a word; then 0, 1, 2, and so on."""
+
+
+def poll(strand: Strand, where: Value, offset: int, width: int) -> Value:
+    """What a strong load finds; who asks for one word of global memory again and again sees others count it up."""
+    found = read(strand, where, offset, width)
+    if where.__class__ is tuple or not is_global(where + offset):
+        return found
+    looks = strand.machine.global_memory.look(where + offset)
+    return found if looks < PATIENCE else looks - PATIENCE
+
+
+def is_global(address: int) -> bool:
+    """Whether a generic address is of global memory: in no window, and no address of shared memory's own space."""
+    return address >= WINDOW_SIZE and not PARAMETER_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE
 
 
 def read_at(strand: Strand, address: int, width: int) -> Value:

@@ -14,11 +14,12 @@ Cells: TypeAlias = dict[int, tuple[int, Value]]
 class Bytes:
     """Little-endian memory, byte by byte. Bytes never stored hold what `initial(address, width)` says."""
 
-    __slots__ = ("cells", "initial")
+    __slots__ = ("cells", "initial", "looks")
 
     def __init__(self, initial: Callable[[int, int], int] | None = None) -> None:
         self.cells: dict[int, int] = {}
         self.initial = initial
+        self.looks: dict[int, int] = {}
 
     def store(self, address: int, width: int, value: int) -> None:
         """Store the low `width` bytes of a value."""
@@ -33,6 +34,12 @@ class Bytes:
             if byte is not None:
                 value = value & ~(0xFF << 8 * index) | byte << 8 * index
         return value
+
+    def look(self, address: int) -> int:
+        """Count the strong loads of an address: how many there were before."""
+        looks = self.looks.get(address, 0)
+        self.looks[address] = looks + 1
+        return looks
 
 
 def store_local(cells: Cells, address: int, width: int, value: Value) -> None:
