@@ -61,10 +61,14 @@ DONE:
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report the reads of each group of writes."""
+        """Report the reads of each group of writes; the arrival instead by which a role hands them to another."""
         for clash in facts.clashes(Mistake.UNFENCED):
+            release = clash.release
+            is_hand_over = release is not None and clash.execution.body[release.point].opcode == "mbarrier"
             yield clash.finding(
                 f"{clash.early} by the async proxy after {clash.unfinished}, without fence.proxy.async in between",
-                "run fence.proxy.async.shared::cta in the writing threads, after the writes and before the barrier",
+                "run fence.proxy.async.shared::cta in the writing threads, after the writes and before the "
+                f"{'arrival' if is_hand_over else 'barrier'}",
+                at=release.point if release is not None and is_hand_over else None,
                 is_contested=clash.is_copied,
             )
