@@ -14,7 +14,9 @@ class ExpectTxMismatch(Rule):
     Why: a phase completes when all arrivals are there and the bytes expected equal the bytes copied. Too many expected
         bytes hang every wait; too few complete the phase before the data are there, or never.
     Fix: expect the sum of the sizes of all copies of the phase, including those that other CTAs multicast here.
-    Not reported: tensor copies, whose box is not in the PTX; `expect_tx` that stands after the copy.
+        The box of a tensor copy is not in the PTX, but it ends before the next box in flight, and phases filled through
+        the same tensor maps bring the same bytes.
+    Not reported: bytes that tensor boxes may bring as far as the PTX says; `expect_tx` that stands after the copy.
     """
 
     code = "PTX110"
@@ -72,6 +74,22 @@ add.u32 %r2, %r2, 1;
 setp.lt.u32 %p3, %r2, 4;
 @%p3 bra LOOP;
 """,
+        """
+.shared .align 8 .b64 full;
+.shared .align 128 .b8 tile[512];
+mov.u32 %r1, %tid.x;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra READY;
+mbarrier.init.shared.b64 [full], 1;
+READY:
+bar.sync 0;
+@%p1 bra WAIT;
+mbarrier.arrive.expect_tx.shared.b64 _, [full], 528;  // expect: expect-tx-mismatch
+cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1, {%r2}], [full];
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p2, [full], 0;
+@!%p2 bra WAIT;
+""",
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
@@ -81,6 +99,15 @@ setp.lt.u32 %p3, %r2, 4;
             yield story.finding(
                 f"phase {story.number('phase')} of {story.barrier} expects {expected} bytes, and {copied} are copied",
                 f"expect {copied} bytes",
+            )
+        for story in facts.stories(Fault.BOXES):
+            expected, usual, room = (story.number(name) for name in ("expected", "usual", "room"))
+            bound = (
+                f"its tensor boxes have room for {room}" if room else f"the same tensor maps bring {usual} in others"
+            )
+            yield story.finding(
+                f"phase {story.number('phase')} of {story.barrier} expects {expected} bytes, and {bound}",
+                "expect the bytes of all boxes of the phase, no more and no less",
             )
         for story in facts.stories(Fault.UNEXPECTED_COPY):
             yield story.finding(

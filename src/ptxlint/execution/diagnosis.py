@@ -37,6 +37,7 @@ DIRECT = frozenset(
         Fault.BAD_COUNT,
         Fault.UNEXPECTED_COPY,
         Fault.BOXES,
+        Fault.BOXES,
         Fault.MISALIGNED,
         Fault.BARRIER_COUNT,
         Fault.RUN_AHEAD,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ptxlint import isa
 from ptxlint.cfg import Block, Cfg, EdgeKind
-from ptxlint.execution import accesses, compute, events, lanes, tensor_maps
+from ptxlint.execution import accesses, boxes, compute, events, lanes, tensor_maps
 from ptxlint.execution.arithmetic import CARRY
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import BLOCKED
@@ -91,6 +91,7 @@ class _Lowering:
             unknown=self.unknown,
             events=self.events,
             definitions=self.slice.definitions,
+            maps=boxes.tensor_maps(self.cfg, self.slice.definitions),
             parameters=tuple(parameter.name for parameter in self.cfg.function.parameters),
         )
         program.seal()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxlint.execution.barriers import MOST_ARRIVALS, Arrival, ClusterBarrier, Copy, Mbarrier, NamedBarrier
+from ptxlint.execution.boxes import misfits
 from ptxlint.execution.layout import OFFSET_MASK, PARAMETER_WINDOW, RANK_SHIFT
 from ptxlint.execution.memory import Bytes
 from ptxlint.execution.order import Order
@@ -127,6 +128,8 @@ class Machine:
         self._note_early_uses()
         self._note_unwaited()
         self._note_surplus()
+        if not self.blocked and not self.incidents and self.order is None:
+            self.incidents += misfits(self.events, self.program.maps, self.mbarriers, self.program.layout)
 
     def parameter_memory(self, address: int, width: int) -> int:
         """Bytes of a parameter that is read through its address."""

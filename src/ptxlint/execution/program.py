@@ -6,7 +6,7 @@ register, immediate, symbol and special register has a slot; constants are fille
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -153,6 +153,7 @@ class Program:
     definitions: Mapping[str, Sequence[int]] = field(default_factory=dict)
     plan: tuple[tuple[int, Slot], ...] = ()
     extents: Mapping[int, int] = field(default_factory=dict)
+    maps: Mapping[int, Hashable] = field(default_factory=dict)
 
     def registers(self, binding: Binding, rank: int) -> list[Any]:
         """The slots at the entry of the CTA of this rank: constants filled in, registers zero."""

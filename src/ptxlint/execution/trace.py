@@ -106,6 +106,7 @@ class Fault(StrEnum):
     ARRIVALS_MISSING = "expects more arrivals than come"
     NO_ARRIVAL = "waits for an arrival that never comes"
     BYTES = "expects other bytes than are copied"
+    BOXES = "expects other bytes than its tensor boxes can bring"
     UNEXPECTED_COPY = "copies into a phase that expects no bytes"
     EXPECT_WITHOUT_ARRIVAL = "has transactions in its phase and no arrival"
     CYCLE = "waits in a cycle"
