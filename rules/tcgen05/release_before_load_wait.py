@@ -106,6 +106,31 @@ bar.sync 0;
 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;
 DONE:
 """,
+        """
+.shared .align 8 .b64 drained;
+.shared .align 4 .b32 slot;
+mov.u32 %r1, %tid.x;
+setp.ge.u32 %p1, %r1, 32;
+setp.ne.u32 %p2, %r1, 0;
+@%p1 bra READY;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;
+tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+@%p2 bra READY;
+mbarrier.init.shared.b64 [drained], 128;
+READY:
+bar.sync 0;
+ld.shared.u32 %r3, [slot];
+tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r4}, [%r3];  // expect: release-before-load-wait
+tcgen05.fence::before_thread_sync;
+mbarrier.arrive.shared.b64 _, [drained];
+@%p1 bra DONE;
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p3, [drained], 0;
+@!%p3 bra WAIT;
+tcgen05.fence::after_thread_sync;
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;
+DONE:
+""",
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -191,10 +191,12 @@ def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Exe
         return _BY_FAILURE[conflicts[0].failure]
     if conflicts[0].failure is Failure.LANES:
         return Mistake.LANES
+    line = first.moment.line[0]
+    is_unannounced = line == TENSOR_CORE and not _waited_commits(first, execution)
+    is_handed_back = line in (TENSOR_LOAD, TENSOR_STORE) and bool(path)
     for access in (first, second):
         row = isa.row(execution.body[access.point])
-        is_unannounced = first.moment.line[0] == TENSOR_CORE and not _waited_commits(first, execution)
-        if row is not None and row in _ALLOCATION and not is_unannounced:
+        if row is not None and row in _ALLOCATION and not is_unannounced and not is_handed_back:
             return _ALLOCATION[row]
     return _unordered(first, second, path, execution)
 
