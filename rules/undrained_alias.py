@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxlint.facts import Cause, Consequence, Facts
+from ptxlint.facts import Cause, Consequence, Facts, Mistake
 from ptxlint.rule import Finding, IsaRef, Related, Rule, Severity
 
 
@@ -42,7 +42,7 @@ st.shared.u32 [tile], %r1;  // expect: undrained-alias
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Report each such write once."""
+        """Report each such write once; what the run shows only where the flow of the groups shows nothing."""
         causes = (Cause.NO_WAIT, Cause.WEAK_WAIT)
         hazards = [h for h in facts.hazards if h.consequence is Consequence.OVERWRITTEN and h.cause in causes]
         for at, hazard in sorted({hazard.at: hazard for hazard in reversed(hazards)}.items()):
@@ -52,4 +52,9 @@ st.shared.u32 [tile], %r1;  // expect: undrained-alias
                 "written here, and land on top of it",
                 "wait for all copies, then a barrier, before the memory is used anew",
                 (Related(facts.span(hazard.copy), "the copy"),),
+            )
+        for clash in () if facts.hazards else facts.clashes(Mistake.UNDRAINED):
+            yield clash.finding(
+                f"{clash.early} while {clash.unfinished} may still be in flight, and land on top of it",
+                "wait for all copies, then a barrier, before the memory is used anew",
             )

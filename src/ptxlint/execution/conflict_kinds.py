@@ -46,6 +46,7 @@ class Mistake(StrEnum):
     ADDRESS_UNPUBLISHED = "the address of tensor memory read before it is there"
     FREED_EARLY = "tensor memory freed while it is in use"
     GROUP = "a copy whose group is not waited for"
+    UNDRAINED = "memory written while a copy into it is in flight"
     OVERLAP = "copies with different places that run into each other"
     RELAXED = "data handed over by a relaxed arrive or wait"
     LANES = "a lane releases for lanes that may not have come that far"
@@ -209,7 +210,10 @@ def _unordered(first: Access, second: Access, path: Sequence[Event], execution: 
         return _wgmma(first, second, path, execution.conflict_events)
     if line == TENSOR_CORE:
         return _tensor_core(first, path, execution)
-    if line in _OWN_WAITS:
+    if line == CP_ASYNC and first.is_write and second.is_write and second.moment.line[0] == WARP_LINE:
+        return Mistake.UNDRAINED
+    is_led = bool(path) or (first.agent.rank, first.warp) == (second.agent.rank, second.warp)
+    if line in _OWN_WAITS and (is_led or first.space is not Space.TENSOR):
         return _OWN_WAITS[line]
     if line == WARP_LINE and any(is_relaxed(event, execution.body) for event in path):
         return Mistake.RELAXED
