@@ -56,7 +56,7 @@ class Plan:
     ) -> None:
         self.config = config
         self.limit = limit
-        self.flags = flags
+        self.flags = (*config.nvcc_flags, *flags)
         self.stdin_name = stdin_name
         registry.expanded((*config.select, *config.ignore, *config.extend_select))
         severities = {name: level for key, level in config.severity.items() for name in registry.expanded([key])}

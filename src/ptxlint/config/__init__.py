@@ -38,7 +38,8 @@ class Config:
     """The settings of a project; `file` is where they come from, empty when there is none.
 
     Patterns are globs: of paths relative to the folder of the file, and of kernel names, demangled or as in the PTX.
-    `launches` are tried in order; the first whose pattern matches the kernel describes its launch.
+    `launches` are tried in order; the first whose pattern matches the kernel describes its launch. `nvcc_flags` come
+    before those of the command line.
     """
 
     select: tuple[str, ...] = ()
@@ -55,6 +56,7 @@ class Config:
     baseline: str | None = None
     cache: bool = True
     jobs: int = 0
+    nvcc_flags: tuple[str, ...] = ()
     file: str = ""
 
     @property
@@ -155,5 +157,6 @@ _SETTINGS = table(
         "baseline": ("baseline", string),
         "cache": ("cache", flag),
         "jobs": ("jobs", count),
+        "nvcc-flags": ("nvcc_flags", strings),
     }
 )

@@ -9,6 +9,9 @@ import click
 
 from ptxlint import config
 
+_KEYS = {"launches": "launch"}
+"""The keys of settings that are not called like their fields."""
+
 
 @click.command()
 @click.option("--config", "config_path", metavar="FILE", help="Configuration file, instead of the nearest.")
@@ -21,7 +24,7 @@ def command(config_path: str | None) -> None:
         if field.name != "file":
             value = getattr(found, field.name)
             origin = "default" if value == getattr(default, field.name) else "file"
-            click.echo(f"{field.name.replace('_', '-'):<20} {_shown(value):<40} ({origin})")
+            click.echo(f"{_KEYS.get(field.name, field.name.replace('_', '-')):<20} {_shown(value):<40} ({origin})")
 
 
 def _shown(value: Any) -> str:
