@@ -94,6 +94,18 @@ class TestRing:
         assert defect.fault is Fault.OVER_ARRIVAL
         assert (defect.incident.details["expected"], defect.incident.details["arrivals"]) == (8, 32)
 
+    def test_warps_that_arrive_one_after_the_other(self) -> None:
+        apart = changed(
+            (INIT_EMPTY + "32;", INIT_EMPTY + "1;"),
+            ("NEXT:\n", "and.b32 %r9, %r1, 31; setp.eq.u32 %p7, %r9, 0; setp.ge.u32 %p6, %r1, 64; @%p6 bra NEXT;"
+             "bar.sync 2, 32;\nNEXT:\n"),
+            ("mbarrier.arrive.shared::cta.b64 _, [bars+8];", "@%p7 mbarrier.arrive.shared::cta.b64 _, [bars+8];"),
+        )  # fmt: skip
+        (defect,) = executed(apart, 128, 1).defects
+        assert defect.fault is Fault.OVER_ARRIVAL
+        assert defect.incident.details["arrivals"] == 3
+        assert defect.incident.details["arrived"] > 0
+
     def test_the_numbers_of_bytes(self) -> None:
         execution = executed(changed(("_, [bars], 64;", "_, [bars], 80;")), 64, 1)
         (defect,) = execution.defects

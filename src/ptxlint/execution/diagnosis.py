@@ -37,7 +37,6 @@ DIRECT = frozenset(
         Fault.BAD_COUNT,
         Fault.UNEXPECTED_COPY,
         Fault.BOXES,
-        Fault.BOXES,
         Fault.MISALIGNED,
         Fault.BARRIER_COUNT,
         Fault.RUN_AHEAD,
@@ -193,8 +192,11 @@ class _Diagnosis:
             barrier = self.machine.mbarriers.get(-1 if incident.object is None else incident.object)
             for total in self._totals(barrier) if barrier else ():
                 if barrier and self._mends(self._with_counts(barrier, total)):
-                    details = {"expected": barrier.expected, **incident.details, "arrivals": total}
-                    return incident._replace(fault=Fault.OVER_ARRIVAL, details=details)
+                    came = next((e for e in self.machine.events[incident.order :] if e.point == incident.point), None)
+                    counted = {"expected": barrier.expected, "left": 0, "arrived": came.amount if came else 0}
+                    details = {**counted, **incident.details, "arrivals": total}
+                    others = dict.fromkeys((*incident.others, (barrier.init_point, "initialized here")))
+                    return incident._replace(fault=Fault.OVER_ARRIVAL, details=details, others=tuple(others))
         return None
 
     def _totals(self, barrier: Mbarrier) -> list[int]:
@@ -208,7 +210,8 @@ class _Diagnosis:
                 whole[place] = max(whole.get(place, 0), count)
         first = sum(a.count for a in barrier.history[0][0]) if barrier.history else 0
         everything = sum(a.count for h in [*barrier.history[:1], (barrier.arrivals, (), ())] for a in h[0])
-        totals = [max(whole.values(), default=0), sum(whole.values()), first, everything, 2 * barrier.expected]
+        threads = sum(_by_thread(barrier).values())
+        totals = [max(whole.values(), default=0), sum(whole.values()), first, everything, threads, 2 * barrier.expected]
         return [t for t in dict.fromkeys(totals) if t > barrier.expected]
 
     def _count_incident(self, barrier: Mbarrier, arrivals: int, point: int) -> Incident:
@@ -231,9 +234,18 @@ class _Diagnosis:
         peers = {
             address
             for address, other in self.machine.mbarriers.items()
-            if other.expected == barrier.expected and self._same_line(other.init_point, barrier.init_point)
+            if other.expected == barrier.expected
+            and self._same_line(other.init_point, barrier.init_point)
+            and self._served_alike(other, barrier)
         }
         return Repair(counts=dict.fromkeys(alike | peers, count))
+
+    def _served_alike(self, first: Mbarrier, second: Mbarrier) -> bool:
+        """Whether arrivals at two barriers come from a common line of the source, or one of them has had none."""
+        one, other = (
+            {self.cfg.body[point].loc or point for point, _, _ in _by_thread(barrier)} for barrier in (first, second)
+        )
+        return not one or not other or not one.isdisjoint(other)
 
     def _same_line(self, first: int, second: int) -> bool:
         a, b = self.cfg.body[first].loc, self.cfg.body[second].loc
@@ -557,3 +569,15 @@ class _Diagnosis:
         order = len(self.machine.events)
         details.setdefault("phase", barrier.phase)
         return Incident(fault, point, strand.agent, barrier.address, order, details, tuple(others))
+
+
+def _by_thread(barrier: Mbarrier) -> dict[tuple[int, int, int], int]:
+    """How often each thread arrives at a barrier at a time, by place, rank and thread."""
+    found: dict[tuple[int, int, int], int] = {}
+    for arrivals in [*(phase[0] for phase in barrier.history), barrier.arrivals]:
+        for arrival in arrivals:
+            if isinstance(arrival.agent, Agent):
+                threads = arrival.agent.threads
+                for thread in threads:
+                    found[arrival.point, arrival.agent.rank, thread] = arrival.count // len(threads)
+    return found
