@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 
 from hypothesis import given
@@ -10,13 +11,17 @@ from hypothesis import strategies as st
 from ptxlint.execution.clock import Clock, Line
 from ptxlint.execution.order import merged
 
-LINES = st.sampled_from([("warp", 0, 0), ("warp", 0, 1), ("mbarrier", 0, 1024), ("cp.async", 0, 0), ("bulk", 1, 2)])
+LINES = st.sampled_from(
+    [("warp", 0, 0), ("warp", 0, 1), ("mbarrier", 0, 1024), ("cp.async", 0, 0), ("bulk", 1, 2), ("tcgen05.ld", 0, 1)]
+)
 TIMES = st.dictionaries(LINES, st.integers(0, 5))
-CLOCKS = st.builds(Clock, TIMES, TIMES, TIMES, TIMES)
+ACQUIRED = st.dictionaries(st.tuples(LINES, st.integers(0, 2)), st.integers(0, 5))
+HANDED_ON = ("known", "fenced", "strict", "whole", "issued", "sent", "ahead", "mapped")
+CLOCKS = st.builds(Clock, acquired=ACQUIRED, **dict.fromkeys(HANDED_ON, TIMES))
 
 
 def _copied(clock: Clock) -> Clock:
-    return Clock(dict(clock.known), dict(clock.fenced), dict(clock.strict), dict(clock.whole))
+    return copy.deepcopy(clock)
 
 
 def _joined(*clocks: Clock) -> Clock:
@@ -47,6 +52,11 @@ class TestClock:
         both = _joined(one, other)
         assert all(both.known[line] >= time for clock in (one, other) for line, time in clock.known.items())
         assert other == before
+
+    @given(CLOCKS, CLOCKS)
+    def test_a_fence_after_the_acquire_is_the_warps_own(self, one: Clock, other: Clock) -> None:
+        other.take_over()
+        assert _joined(one, other).taken == {}
 
     @given(CLOCKS, CLOCKS)
     def test_a_relaxed_join_learns_of_engines_only(self, one: Clock, other: Clock) -> None:

@@ -247,6 +247,7 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
     what = ".".join((instruction.opcode, *instruction.modifiers[:1]))
     is_atomic = instruction.opcode in ("atom", "red")
     is_rows = row.opens is Tracking.WGMMA and access.role == "a" and not _transposes_a(reader)
+    is_by_warp = row.opens in (Tracking.TCGEN05_LD, Tracking.TCGEN05_ST)
     locate = _locator(instruction, access, is_tensor=is_tensor)
 
     placed: dict[tuple[Agent, Value, int], list[tuple[int, list[Interval]]]] = {}
@@ -278,8 +279,10 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
         for warp, members in _by_warp(strand, at).items():
             if is_rows and warp % WARPS_PER_GROUP:
                 continue
-            addresses = {held[i] for i in members} if held.__class__ is tuple else {held}
-            intervals = merged(i for a in addresses for i in locate(a + offset, size, strand.cta.rank))
+            addresses = {held[i] + offset for i in members} if held.__class__ is tuple else {held + offset}
+            if is_by_warp:
+                addresses = {_in_quarter_of(warp, address) for address in addresses}
+            intervals = merged(i for address in addresses for i in locate(address, size, strand.cta.rank))
             if intervals:
                 yield warp, intervals
 
@@ -368,6 +371,14 @@ def _described(descriptor: int, size: int, rank: int) -> Iterator[Interval]:
     start = (descriptor & 0x3FFF) << 4
     if start >= SHARED_BASE:
         yield rank << RANK_SHIFT | start, (rank << RANK_SHIFT | start) + size
+
+
+def _in_quarter_of(warp: int, address: int) -> int:
+    """A tensor memory address in the quarter of the lanes that a warp reaches, whichever lane the address names.
+
+    Source: PTX ISA, *Access restrictions*; DeepGEMM leaves the lane out of the address.
+    """
+    return address & 0xFFFF | (warp % WARPS_PER_GROUP) * LANES_PER_QUARTER << TENSOR_QUARTER
 
 
 def _own_columns(address: int, columns: int, rank: int) -> Iterator[Interval]:

@@ -255,7 +255,11 @@ class Order:
         """tcgen05.fence::before_thread_sync or ::after_thread_sync."""
         self.has_tensor_fences = True
         for warp in self._warps(agent):
-            self.clock(agent.rank, warp).fence_tensor_memory(before=before)
+            clock = self.clock(agent.rank, warp)
+            if before:
+                clock.hand_over(agent.rank, warp)
+            else:
+                clock.take_over()
 
     def doubtful(self) -> tuple[Conflict, ...]:
         """The contested conflicts; a kernel that fences tensor memory nowhere does not mean to."""
@@ -360,7 +364,7 @@ class Order:
         for known in (clock.known, clock.fenced, clock.strict, clock.whole, clock.sent):
             known[line] = max(known.get(line, 0), epoch)
         for warp in self._warps(agent):
-            self.clock(agent.rank, warp).fence_tensor_memory(before=True)
+            self.clock(agent.rank, warp).hand_over(agent.rank, warp)
         self.arrive(agent, address, phase)
 
     # Accesses
