@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bench import side_by_side
 from ptxlint import registry
 from ptxlint.explanation import Explanation
 
@@ -34,22 +36,27 @@ def test_every_rule_has_its_page(site: Path) -> None:
         assert rule.name in (site / "rules" / "index.html").read_text()
 
 
-def test_the_table_of_rules_in_the_readme(pytestconfig: pytest.Config) -> None:
-    """Each rule has its line, as the class has it; `--update` writes the table."""
+@pytest.mark.parametrize("name", ["rules", "side by side"])
+def test_the_tables_in_the_readme(name: str, pytestconfig: pytest.Config) -> None:
+    """Each rule has its line, as the class has it; the faults are as recorded. `--update` writes the tables."""
+    lines = {"rules": _rules, "side by side": side_by_side.table}[name]()
     text = README.read_text()
-    before, start, rest = text.partition("<!-- rules:")
-    mark, end, after = rest.partition("\n")[0], "<!-- end of rules -->", rest.partition("<!-- end of rules -->")[2]
-    expected = "".join((before, start, mark, "\n\n", _table(), "\n", end, after))
+    before, start, rest = text.partition(f"<!-- {name}:")
+    end = f"<!-- end of {name} -->"
+    mark, after = rest.partition("\n")[0], rest.partition(end)[2]
+    expected = "".join((before, start, mark, "\n\n", "\n".join(lines), "\n\n", end, after))
     if pytestconfig.getoption("--update"):
         README.write_text(expected)
     assert README.read_text() == expected, "run `pytest tests/test_docs.py --update`"
 
 
-def _table() -> str:
+def _rules() -> Iterator[str]:
     explanations = [Explanation.of(rule) for rule in registry.rules()]
     names = [f"`{e.name}`" if e.is_default else f"(`{e.name}`)" for e in explanations]
-    rows = (f"| {e.code} | {name} | {e.severity} | {e.summary} |" for e, name in zip(explanations, names, strict=True))
-    return "\n".join(("| code | rule | severity | finds |", "|---|---|---|---|", *rows, ""))
+    yield "| code | rule | severity | finds |"
+    yield "|---|---|---|---|"
+    for e, name in zip(explanations, names, strict=True):
+        yield f"| {e.code} | {name} | {e.severity} | {e.summary} |"
 
 
 def test_the_map_in_the_readme_has_every_folder() -> None:

@@ -180,8 +180,12 @@ def main() -> int:
         right = [row for row in rows if row.variant.right]
         sums = {
             "families": list(by_family(rows)),
-            "right": len(right),
-            "right and found": sum(bool(row.found) for row in right),
+            "right": {
+                "variants": len(right),
+                "at once": sum(row.is_loud for row in right),
+                "delayed": sum("with a delay" in row.testing for row in right),
+                "ptxlint": sum(bool(row.found) for row in right),
+            },
         }
         options.summary.write_text(json.dumps(sums, indent=1) + "\n")
     return 0 if all(row.is_met for row in rows) else 1
