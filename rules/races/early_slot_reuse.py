@@ -120,7 +120,9 @@ setp.lt.u32 %p4, %r2, 8;
         """Report the write that comes too early, with what the writer waits for instead."""
         for clash in facts.clashes(Mistake.REUSED_EARLY):
             reason, fix = _explained(clash)
-            yield clash.finding(f"{clash.early} before {clash.unfinished} is over: {reason}", fix)
+            unheard = clash.reuse.unheard if clash.reuse else None
+            unfinished = f"the read by {unheard} (`{clash.text(clash.first)}`)" if unheard else clash.unfinished
+            yield clash.finding(f"{clash.early} before {unfinished} is over: {reason}", fix)
 
 
 def _explained(clash: Clash) -> tuple[str, str]:
@@ -129,9 +131,9 @@ def _explained(clash: Clash) -> tuple[str, str]:
     why = reuse.why if reuse else Return.NOTHING
     slots, heard = (reuse.slots, reuse.heard) if reuse else (0, 0)
     ring = f"the slot comes round after {_fillings(slots)}" if slots else "the slot is filled again"
-    if why is Return.OTHER_READER:
+    if reuse is not None and why is Return.OTHER_READER:
         return (
-            f"the writer waits for the read by {clash.other_reader} alone",
+            f"the writer waits for the read by {reuse.awaited} alone",
             "let every reader arrive after its read, at a barrier that counts all of them",
         )
     if why is Return.MORE_BARRIERS:

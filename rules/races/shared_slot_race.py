@@ -70,6 +70,13 @@ bar.sync 0;
                 f"{clash.early}, and nothing orders that after {clash.unfinished}",
                 clash.remedy,
             )
+        for clash in facts.clashes(Mistake.SLICES):
+            if clash.reuse is not None and clash.is_shared:
+                yield clash.finding(
+                    f"{clash.early} while {clash.unfinished} may not be over: the slots are {clash.reuse.extent} bytes "
+                    f"long and lie {clash.reuse.stride} apart",
+                    f"let the slots lie {clash.reuse.extent} bytes apart",
+                )
         for clash in facts.clashes(Mistake.LANES):
             release = clash.release
             yield clash.finding(

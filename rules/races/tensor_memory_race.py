@@ -103,6 +103,13 @@ DONE:
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Report the access that comes second."""
+        for clash in facts.clashes(Mistake.SLICES):
+            if clash.reuse is not None and not clash.is_shared:
+                yield clash.finding(
+                    f"{clash.early} while {clash.unfinished} may not be over: the accumulators are "
+                    f"{clash.reuse.extent} columns wide and lie {clash.reuse.stride} apart",
+                    f"let the accumulators lie {clash.reuse.extent} columns apart",
+                )
         for clash in facts.clashes(Mistake.TENSOR_RACE):
             yield clash.finding(
                 f"{clash.early}, and nothing orders that after {clash.unfinished}",

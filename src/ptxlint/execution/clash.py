@@ -18,7 +18,7 @@ from ptxlint.execution.conflict_kinds import (
 )
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.order import Access, Conflict, Failure, Interval, Space, merged
-from ptxlint.execution.reuse import Reuse, reuse
+from ptxlint.execution.reuse import Return, Reuse, causes
 from ptxlint.execution.story import Names, counted, in_words
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Event, Kind
@@ -147,6 +147,11 @@ class Clash:
         return f"{release.agent} {in_words(release, self.execution.body, self.names)}"
 
     @property
+    def is_shared(self) -> bool:
+        """Whether it is about shared memory, and not about tensor memory."""
+        return self.first.space is Space.SHARED
+
+    @property
     def handed(self) -> str:
         """The mbarrier by which the first access learned of what it reads; empty where it was none."""
         return self._barrier(self.reuse.handed if self.reuse else None)
@@ -158,12 +163,6 @@ class Clash:
 
     def _barrier(self, event: Event | None) -> str:
         return "" if event is None else self.names.target(self.execution.body[event.point], event.object)
-
-    @property
-    def other_reader(self) -> str:
-        """Who else read what the second access destroys, and is waited for."""
-        heard = self.conflicts[0].heard
-        return "" if heard is None else str(heard.agent)
 
     def finding(self, message: str, fix: str, at: int | None = None, *, is_contested: bool = False) -> Finding:
         """The finding that says so, at a point of the body or else at the second access.
@@ -247,20 +246,21 @@ def clashes(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
         for conflict in execution.conflicts
         if not is_consumed(conflict, execution) and not is_guess(conflict, guessed)
     ]
-    for conflicts in connected(execution.body, real):
-        again = reuse(conflicts, execution)
+    for conflicts, again in causes(connected(execution.body, real), execution):
         if again is not None:
             conflicts = (again.conflict, *(c for c in conflicts if c is not again.conflict))
         elif execution.defects:
             continue
         way = path(conflicts[0], execution.conflict_events)
-        kind = mistake(conflicts, way, execution) if again is None else _REUSED[again.is_single]
+        kind = mistake(conflicts, way, execution) if again is None else _by_reuse(again)
         found.append(Clash(kind, conflicts, execution, names, way, is_guessed or hinges, again))
     return tuple(found)
 
 
-_REUSED = {True: Mistake.UNACKNOWLEDGED, False: Mistake.REUSED_EARLY}
-"""The mistake of a reuse, by whether it is that of a single slot with no way back."""
+def _by_reuse(again: Reuse) -> Mistake:
+    if again.why is Return.OVERLAP:
+        return Mistake.SLICES
+    return Mistake.UNACKNOWLEDGED if again.is_single else Mistake.REUSED_EARLY
 
 
 def _is_by_warp(event: Event, access: Access) -> bool:

@@ -51,6 +51,7 @@ class Mistake(StrEnum):
     RELAXED = "data handed over by a relaxed arrive or wait"
     LANES = "a lane releases for lanes that may not have come that far"
     UNACKNOWLEDGED = "a slot written again with no word from those who read it"
+    SLICES = "slots that have bytes or columns in common"
     REUSED_EARLY = "a slot of a ring filled again before its readers are through"
     TENSOR_RELEASE_UNFENCED = "tensor memory handed over without a tcgen05 fence before the release"
     TENSOR_ACQUIRE_UNFENCED = "tensor memory taken over without a tcgen05 fence after the acquire"

@@ -53,6 +53,9 @@ TENSOR_MAP_BYTES = 128
 SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
 """Faults that a single run may not show."""
 
+SYMPTOMS = frozenset({Fault.OVERTAKE, Fault.NO_ARRIVAL, Fault.CYCLE, Fault.STUCK})
+"""Faults that may come of a phase that was overtaken."""
+
 MOST_VARIED = 24
 """Parameter words that are varied one by one to reach more."""
 
@@ -178,9 +181,22 @@ class _Engine:
                 self.hinging.clear()
                 self.unreached = False
                 return self._result(tuple(calm), (), self._conflicts(calm))
-        if defects and all(defect.fault is Fault.OVERTAKE for defect in defects):
-            return self._result(tuple(best), defects, self._conflicts(best[:1], ordered.run_overtaken))
+        overtaken = self._overtaken(defects)
+        if overtaken:
+            conflicts = self._conflicts(best[:1], ordered.run_overtaken)
+            return self._result(tuple(best), overtaken if conflicts.conflicts else defects, conflicts)
         return self._result(tuple(best), defects)
+
+    def _overtaken(self, defects: Sequence[Defect]) -> tuple[Defect, ...]:
+        """The phases that were overtaken in the run of the defects, if these are no more than symptoms."""
+        if any(defect.fault not in SYMPTOMS for defect in defects):
+            return ()
+        return tuple(
+            replace(defect, incident=incident, witness=tuple(waits.involved(incident, defect.run.machine)))
+            for defect in defects[:1]
+            for incident in defect.run.machine.incidents
+            if incident.fault is Fault.OVERTAKE
+        )
 
     def _runs(self, block: Dimensions, cluster: Dimensions) -> list[Run]:
         """The runs under one launch shape: one for each schedule, fewer once the outcome is clear."""

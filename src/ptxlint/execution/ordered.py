@@ -94,10 +94,10 @@ def _run(
 def _with_accesses(
     program: Program, binding: Binding, schedule: Schedule, conflicts: Iterable[Conflict], happened: tuple[Event, ...]
 ) -> Ordered:
-    """The same run again, which keeps the accesses of all instructions in conflicts where a read meets its refill."""
+    """The same run again, which keeps the accesses of all instructions that take part in unordered conflicts."""
     conflicts = tuple(conflicts)
-    refilled = [(c.first, c.second, c.filled) for c in conflicts if c.filled is not None]
-    watched = frozenset(access.point for accesses in refilled for access in accesses)
+    unordered = [(c.first, c.second, c.filled) for c in conflicts if c.failure is Failure.UNORDERED]
+    watched = frozenset(access.point for accesses in unordered for access in accesses if access is not None)
     accesses = _run(program, binding, schedule, watched)[1].history if watched else ()
     return Ordered(conflicts, happened, tuple(accesses))
 

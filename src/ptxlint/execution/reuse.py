@@ -7,14 +7,16 @@ reader to writer is missing, or leads back from an earlier filling or from anoth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ptxlint.execution.clock import MBARRIER, Moment
+from ptxlint.execution.accesses import WARPS_PER_GROUP
+from ptxlint.execution.clock import MBARRIER, TENSOR_CORE, WGMMA, Moment
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.order import Access, Conflict, Failure, Space
-from ptxlint.execution.trace import Event, Kind
+from ptxlint.execution.strand import WARP
+from ptxlint.execution.trace import Agent, Event, Kind
 from ptxlint.execution.ways import between, completion, origin, place, warps_of
 
 
@@ -25,6 +27,7 @@ class Return(StrEnum):
     OTHER_READER = "the writer waits for another reader alone"
     OTHER_FILLING = "the writer waits for the reads of an earlier filling"
     MORE_BARRIERS = "the barriers go round a longer ring than the slots"
+    OVERLAP = "the slots have bytes in common"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +37,20 @@ class Reuse:
     `slots` is after how many fillings the same bytes come round, `heard` how many fillings ago the newest one is whose
     reads the writer waits for, or after how many the barriers come round; 0 where it is not known. `handed` is the
     event by which the reader learned of what it reads; `release` its first arrival at an mbarrier after the read.
+    `unheard` are the readers that the writer does not wait for, where it waits for others (`awaited`). Slots with bytes
+    (columns) in common lie `stride` of them apart and have `extent` of them.
     """
 
     conflict: Conflict
     why: Return
-    slots: int
-    heard: int
-    handed: Event | None
-    release: Event | None
+    slots: int = 0
+    heard: int = 0
+    handed: Event | None = None
+    release: Event | None = None
+    unheard: Agent | None = None
+    awaited: Agent | None = None
+    stride: int = 0
+    extent: int = 0
 
     @property
     def is_single(self) -> bool:
@@ -51,8 +60,28 @@ class Reuse:
 
 def reuse(conflicts: Iterable[Conflict], execution: Execution) -> Reuse | None:
     """How a slot comes back too early, if that is what conflicts show."""
-    found = (_reuse(conflict, execution) for conflict in conflicts)
+    conflicts = tuple(conflicts)
+    found = (look(conflict, execution) for look in (_overlap, _reuse) for conflict in conflicts)
     return next((each for each in found if each is not None), None)
+
+
+def _overlap(conflict: Conflict, execution: Execution) -> Reuse | None:
+    """Slots of one instruction that run into each other; only asynchronous writes are as long as a slot."""
+    if conflict.failure is not Failure.UNORDERED:
+        return None
+    for access in (conflict.second, conflict.first):
+        if not access.is_write or access.moment.line[0] not in (MBARRIER, TENSOR_CORE):
+            continue
+        start, stop = access.interval
+        others = {
+            other.interval[0]
+            for other in execution.conflict_accesses
+            if other.is_write and other.point == access.point and other.interval[1] - other.interval[0] == stop - start
+        }
+        strides = [abs(other - start) for other in others if 0 < abs(other - start) < stop - start]
+        if strides:
+            return Reuse(conflict, Return.OVERLAP, stride=min(strides), extent=stop - start)
+    return None
 
 
 def _reuse(conflict: Conflict, execution: Execution) -> Reuse | None:
@@ -74,8 +103,10 @@ def _reuse(conflict: Conflict, execution: Execution) -> Reuse | None:
     goal = frozenset({(second.agent.rank, second.warp)})
     if between(events, origin(first), goal, handed.order if handed else first.when, second.when):
         return None
-    if conflict.heard is not None:
-        return Reuse(conflict, Return.OTHER_READER, slots, 0, handed, release)
+    unheard, awaited = _readers(conflict, filled, execution)
+    if awaited:
+        late, known = (Agent(first.agent.rank, tuple(sorted(threads))) for threads in (unheard, awaited))
+        return Reuse(conflict, Return.OTHER_READER, slots, 0, handed, release, late, known)
     last = max((access.when for access in fillings), default=second.when)
     if not between(events, origin(first), goal, filled.when, last):
         return Reuse(conflict, Return.NOTHING, slots, 0, handed, release)
@@ -92,6 +123,31 @@ def _is_same_writer(filled: Access, second: Access, execution: Execution) -> boo
     return body[filled.point].opcode == body[second.point].opcode and (
         body[filled.point].modifiers == body[second.point].modifiers and filled.agent == second.agent
     )
+
+
+def _readers(conflict: Conflict, filled: Access, execution: Execution) -> tuple[set[int], set[int]]:
+    """The threads that read the filling and that the writer has not, and has, heard of; only the first one's CTA."""
+    first, second = conflict.first, conflict.second
+    last: dict[int, Access] = {}
+    for access in execution.conflict_accesses:
+        is_reader = not access.is_write and access.agent.rank == first.agent.rank and _meet(access, filled)
+        if is_reader and filled.when <= access.when <= second.when and access.warp != second.warp:
+            last[access.warp] = access
+    if conflict.heard is not None:
+        last.setdefault(conflict.heard.warp, conflict.heard)
+    goal = frozenset({(second.agent.rank, second.warp)})
+    unheard, heard = _lanes(first), set[int]()
+    for read in last.values():
+        is_heard = between(execution.conflict_events, origin(read), goal, read.when, second.when)
+        (heard if is_heard else unheard).update(_lanes(read))
+    return unheard, heard - unheard
+
+
+def _lanes(access: Access) -> set[int]:
+    """The threads of the warp that made an access; for wgmma of its warpgroup, whose first warp stands for all."""
+    if access.moment.line[0] == WGMMA:
+        return set(range(access.warp * WARP, (access.warp + WARPS_PER_GROUP) * WARP))
+    return {thread for thread in access.agent.threads if thread // WARP == access.warp}
 
 
 def _release(first: Access, events: Sequence[Event]) -> Event | None:
@@ -143,3 +199,35 @@ def _heard(fillings: Sequence[Access], conflict: Conflict, execution: Execution)
 
 def _meet(one: Access, other: Access) -> bool:
     return one.interval[0] < other.interval[1] and other.interval[0] < one.interval[1]
+
+
+def causes(
+    groups: Sequence[tuple[Conflict, ...]], execution: Execution
+) -> Iterator[tuple[tuple[Conflict, ...], Reuse | None]]:
+    """Groups of conflicts with the reuse that each shows, without those that follow from another group.
+
+    A slot that is filled too early is also overwritten before others have read it; a read that nobody holds back also
+    comes before the writes that follow. Slots that run into each other are told once.
+    """
+    body = execution.body
+    found = [(conflicts, reuse(conflicts, execution)) for conflicts in groups]
+    written = {
+        place(body, access)
+        for conflicts, again in found
+        for conflict in conflicts
+        for access in (conflict.first, conflict.second)
+        if again is not None and access.is_write
+    }
+    early = {(c.second.point, c.first.point) for conflicts in groups for c in conflicts if c.first.is_write}
+    overlaps = [again for _, again in found if again is not None and again.why is Return.OVERLAP]
+    for conflicts, again in found:
+        if again in overlaps[1:]:
+            continue
+        is_unordered = again is None and all(conflict.failure is Failure.UNORDERED for conflict in conflicts)
+        follows = is_unordered and all(
+            any(access.is_write and place(body, access) in written for access in (conflict.first, conflict.second))
+            or (not conflict.first.is_write and (conflict.first.point, conflict.second.point) in early)
+            for conflict in conflicts
+        )
+        if not follows:
+            yield conflicts, again
