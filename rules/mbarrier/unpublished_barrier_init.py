@@ -145,18 +145,20 @@ ret;
                 "synchronize the CTA (or the cluster) after the initialization",
             )
         for clash in _one_for_each_arrival(facts.clashes(Mistake.INIT_UNPUBLISHED)):
-            used = clash.second
-            yield clash.finding(
-                f"nothing publishes the initialization of {clash.memory} to {clash.later}, which uses it "
-                f"(`{clash.text(used)}`): the arrival that leads there is relaxed",
-                "run fence.mbarrier_init.release.cluster after the initialization, or arrive without .relaxed",
-                at=clash.first.point,
-            )
+            used = f"nothing publishes the initialization of {clash.memory} to {clash.later}, which uses it "
+            used += f"(`{clash.text(clash.second)}`)"
+            if clash.release is None:
+                fix = "synchronize the CTA (or the cluster) after the initialization"
+                yield clash.finding(f"{used}: no barrier stands between", fix, at=clash.first.point)
+            else:
+                fix = "run fence.mbarrier_init.release.cluster after the initialization, or arrive without .relaxed"
+                yield clash.finding(f"{used}: the arrival that leads there is relaxed", fix, at=clash.first.point)
 
 
 def _one_for_each_arrival(clashes: Iterable[Clash]) -> Iterable[Clash]:
-    """The first of those that one relaxed arrival leads to: a single fence before it mends them all."""
-    found: dict[int | None, Clash] = {}
+    """The first of those that one relaxed arrival leads to, or that one place initializes: one change mends them."""
+    found: dict[object, Clash] = {}
     for clash in clashes:
-        found.setdefault(clash.release.point if clash.release else None, clash)
+        here = clash.first.point if clash.release is None else clash.release.point
+        found.setdefault(clash.execution.body[here].loc or here, clash)
     return found.values()

@@ -289,14 +289,14 @@ class Order:
             self.declared[agent.rank, warp] = {line: self.clock(agent.rank, warp).known.get(line, 0)}
 
     def use(self, agent: Agent, address: int, point: int) -> None:
-        """An operation on an mbarrier: a conflict if all that leads from its initialization to here orders nothing."""
+        """An operation on an mbarrier: a conflict if no barrier, or a relaxed one, comes after its initialization."""
         made = self.initialized.get(address)
         if made is None:
             return
         line, time = made.moment.line, made.moment.time
         for warp in self._warps(agent):
             clock = self.clock(agent.rank, warp)
-            if clock.known.get(line, 0) < time <= clock.ahead.get(line, 0):
+            if clock.known.get(line, 0) < time:
                 used = replace(made, is_write=False, point=point, agent=agent, warp=warp, when=self.when)
                 key = (Failure.UNPUBLISHED, made.point, point)
                 self.conflicts.setdefault(key, Conflict(Failure.UNPUBLISHED, made, used))
