@@ -49,6 +49,14 @@ cp.async.bulk.wait_group.read 0;
 red.relaxed.gpu.global.add.u32 [%rd3], %r2;
 st.release.gpu.global.u32 [%rd2], %r1;
 """,
+        """
+.shared .align 128 .b8 tile[512];
+.shared .align 128 .b8 map[128];
+cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%rd1, {%r1}], [tile];
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group.read 0;
+tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd1], [map], 128;
+""",
     )
     bad = (
         """

@@ -222,8 +222,11 @@ class Hazards:
     def _announces(self, index: int, instruction: Instruction) -> bool:
         """Whether the instruction releases to the GPU: a flag, or a fence that a write to global memory follows.
 
-        A store of 0 lowers a flag and announces nothing.
+        A store of 0 lowers a flag and announces nothing, and the release of a tensor map is about the map alone.
         """
+        covered = isa.covers(instruction)
+        if covered is not None and covered.after is Proxy.TENSORMAP:
+            return False
         if isa.semantics(instruction) not in ("release", "acq_rel", "sc") or isa.scope(instruction) not in (
             "gpu",
             "sys",
