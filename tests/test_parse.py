@@ -28,6 +28,7 @@ from ptxlint.ir import (
     Vector,
 )
 from ptxlint.parse import parse, parse_bytes, parse_plainly, scopes
+from ptxlint.parse.store import ShapeStore
 from ptxlint.source import Loc, PtxSyntaxError, Span
 
 ROOT = Path(__file__).parent.parent
@@ -272,6 +273,19 @@ def test_a_spoilt_or_unwritable_cache_costs_only_time(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     run(blocked / "folder")
+
+
+def test_a_stored_shape_that_is_spoilt_is_learned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PTXLINT_CACHE_DIR", str(tmp_path))
+    store = ShapeStore()
+    for number in range(3):
+        store.add(f"shape {number}", None)
+    store.save()
+    (path,) = tmp_path.iterdir()
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    found = ShapeStore()
+    assert [found.get(f"shape {number}") is not None for number in range(4)] == [True, True, False, False]
 
 
 def test_same_module_from_bytes() -> None:

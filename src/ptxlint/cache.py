@@ -1,7 +1,4 @@
-"""Results of earlier runs, by the content of the file, what was looked for, and the version of everything that looked.
-
-Entries are written beside the final name and moved there, so that runs side by side do not disturb each other.
-"""
+"""Results of earlier runs, by the content of the file, what was looked for, and the version of everything that looked."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from hashlib import blake2b
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ptxlint import __version__
+from ptxlint import __version__, storage
 from ptxlint.registry import Selection
 from ptxlint.result import FileReport
 
@@ -22,16 +19,9 @@ if TYPE_CHECKING:
     from ptxlint.rule import Rule
 
 SUFFIX = ".ptxlint"
+PARSER = ("grammar-", "shapes-")
+"""How the files begin that the parser keeps in the same folder."""
 PACKAGES = ("ptxlint", "ptxlint.grammar", "ptxlint.rules")
-
-
-def folder() -> str:
-    """Where the entries are: `PTXLINT_CACHE_DIR`, or the user's cache folder."""
-    if chosen := os.environ.get("PTXLINT_CACHE_DIR"):
-        return chosen
-    from platformdirs import user_cache_dir
-
-    return user_cache_dir("ptxlint", appauthor=False)
 
 
 def key(text: str, options: Options) -> str:
@@ -56,7 +46,7 @@ def load(name: str, path: str) -> FileReport | None:
     import pickle
 
     try:
-        with open(os.path.join(folder(), name + SUFFIX), "rb") as file:
+        with open(storage.path(name + SUFFIX), "rb") as file:
             report = pickle.load(file)
     except (OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, TypeError):
         return None
@@ -67,22 +57,14 @@ def store(name: str, report: FileReport) -> None:
     """Keep a report, unless the folder cannot be written."""
     import pickle
 
-    path = os.path.join(folder(), name + SUFFIX)
-    temporary = f"{path}.{os.getpid()}"
-    try:
-        os.makedirs(folder(), exist_ok=True)
-        with open(temporary, "wb") as file:
-            pickle.dump(report, file)
-        os.replace(temporary, path)
-    except OSError:
-        return
+    storage.write_bytes(name + SUFFIX, pickle.dumps(report))
 
 
 def entries() -> Iterator[str]:
-    """The paths of all entries, of other versions too, and of what interrupted runs left."""
-    if os.path.isdir(folder()):
-        with os.scandir(folder()) as found:
-            yield from (entry.path for entry in found if SUFFIX in entry.name)
+    """The paths of all entries, of other versions too, what interrupted runs left, and what the parser keeps."""
+    if os.path.isdir(storage.folder()):
+        with os.scandir(storage.folder()) as found:
+            yield from (entry.path for entry in found if SUFFIX in entry.name or entry.name.startswith(PARSER))
 
 
 def _selected(selected: tuple[type[Rule], ...] | Selection) -> str:

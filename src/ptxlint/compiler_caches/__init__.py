@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from pathlib import Path
 
 from ptxlint.compiler_caches import tilelang, triton
 from ptxlint.launch import Launch
@@ -54,7 +52,10 @@ def distinct(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _digest(path: str) -> bytes:
+    from hashlib import blake2b
+
     try:
-        return blake2b(Path(path).read_bytes()).digest()
+        with open(path, "rb") as file:
+            return blake2b(file.read()).digest()
     except OSError:
         return path.encode(errors="surrogateescape")

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from ptxlint.launch import Launch
@@ -39,7 +38,7 @@ def metadata(path: str) -> Mapping[str, Any] | None:
     import json
 
     try:
-        found = json.loads(Path(_beside(path, ".json")).read_bytes())
+        found = json.loads(_read(_beside(path, ".json")))
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) and {"target", "num_warps"} <= found.keys() else None
@@ -63,7 +62,7 @@ def _defined(path: str, name: str) -> SourceLocation | None:
     """Where the user's file, or what TorchInductor generated, defines the kernel."""
     for stage in _STAGES:
         try:
-            text = Path(_beside(path, stage)).read_text(errors="replace")
+            text = _read(_beside(path, stage))
         except OSError:
             continue
         function = re.search(rf"^  tt\.func public @{re.escape(name)}\(.*?^  \}} loc\((#loc\d*)\)", text, re.M | re.S)
@@ -75,8 +74,9 @@ def _defined(path: str, name: str) -> SourceLocation | None:
 
 def _purpose(path: str, source: SourceLocation) -> str:
     """What TorchInductor generated the kernel for; empty for anybody else's."""
-    _, _, folder, root, *_ = (*Path(path).absolute().parents, Path(), Path(), Path(), Path())
-    return _purposes(str(root)).get(os.path.basename(source.file), "") if folder.name == "triton" else ""
+    parts = os.path.abspath(path).split(os.sep)
+    is_inside = len(parts) > 4 and parts[-4] == "triton"
+    return _purposes(os.sep.join(parts[:-4])).get(os.path.basename(source.file), "") if is_inside else ""
 
 
 @lru_cache(maxsize=8)
@@ -94,10 +94,17 @@ def _listed(nodes: str, operators: str) -> str:
 
 
 def _generated(root: str) -> Iterator[str]:
-    for path in sorted(Path(root).glob("??/*.py")):
-        text = path.read_text(errors="replace")
+    from glob import escape, glob
+
+    for path in sorted(glob(os.path.join(escape(root), "??", "*.py"))):
+        text = _read(path)
         if "# kernel path: " in text:
             yield text
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 def _beside(path: str, suffix: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
-from importlib.resources import files
 from typing import Any, NoReturn
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken, v_args
 
+from ptxlint import storage
 from ptxlint.parse import store
 from ptxlint.parse.constants import NotConstantError, fold
 from ptxlint.parse.nodes import (
@@ -96,16 +96,17 @@ def read_fragment(text: str, line: int = 1, column: int = 1) -> list[Statement]:
 
 @cache
 def _lark() -> Lark:
-    path = os.path.join(store.folder(), f"grammar-{store.version()}")
+    name = f"grammar-{store.version()}"
+    path = storage.path(name)
     if not os.path.exists(path):
-        store.write(path, _build)
+        storage.write(name, _build)
     return _build(path if os.path.exists(path) else False)
 
 
 def _build(tables: str | bool) -> Lark:
     """The parser, its tables read from that file or written to it."""
     return Lark(
-        files("ptxlint.grammar").joinpath("ptx.lark").read_text("ascii"),
+        store.grammar(),
         parser="lalr",
         start=["module", "fragment"],
         g_regex_flags=int(re.ASCII),

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ptxlint import cache
+from ptxlint import cache, storage
 
 
 @click.group()
@@ -17,13 +17,13 @@ def command() -> None:
 @command.command("dir")
 def dir_command() -> None:
     """Print the folder."""
-    click.echo(cache.folder())
+    click.echo(storage.folder())
 
 
 @command.command("clear")
 def clear_command() -> None:
-    """Delete every result."""
+    """Delete every result, and what the parser keeps."""
     paths = list(cache.entries())
     for path in paths:
         os.unlink(path)
-    click.echo(f"{cache.folder()}: {len(paths)} results deleted.")
+    click.echo(f"{storage.folder()}: {len(paths)} files deleted.")
