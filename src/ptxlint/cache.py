@@ -1,4 +1,4 @@
-"""Results of earlier runs, by the content of the file, what was looked for, and the version of everything that looked."""
+"""Results of earlier runs, by the file's content, what was looked for, and the version of everything that looked."""
 
 from __future__ import annotations
 
