@@ -138,7 +138,8 @@ class TestMoments:
         ("access", "line", "time"),
         [
             ("cp.async.ca.shared.global [tile], [%rd1], 4;", ("cp.async", 0, 0), 1),
-            ("cp.async.commit_group; cp.async.ca.shared.global [tile], [%rd1], 4;", ("cp.async", 0, 0), 2),
+            ("cp.async.ca.shared.global [tile+64], [%rd1], 4; cp.async.commit_group;"
+             "cp.async.ca.shared.global [tile+64], [%rd1], 4;", ("cp.async", 0, 0), 2),
             ("@%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 16, [bars];",
              ("mbarrier", 0, 1024), 1),
             ("@%p1 mbarrier.arrive.shared::cta.b64 _, [bars];"

@@ -266,7 +266,6 @@ class TestBulkStores:
         other = "@%p1 cp.async.bulk.commit_group; @!%writes cp.async.bulk.wait_group.read 0; bar.sync 0;"
         assert found(self.FILL + self.STORE + other + self.REFILL) == {UNORDERED}
 
-    @pytest.mark.xfail(strict=True, reason="11: bulk groups are kept by warp, the ISA keeps them by thread")
     def test_a_wait_by_a_lane_that_committed_nothing(self) -> None:
         lane = "setp.eq.u32 %p6, %r1, 1; @%p1 cp.async.bulk.commit_group; @%p6 cp.async.bulk.wait_group.read 0;"
         assert found(self.FILL + self.STORE + lane + "bar.sync 0;" + self.REFILL) == {UNORDERED}

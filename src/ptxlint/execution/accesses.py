@@ -231,7 +231,7 @@ def _moment(row: Row) -> Callable[[Order, Agent, int], Moment | None]:
     """When the accesses of an instruction are over."""
     if row.opens in KINDS:
         kind = KINDS[row.opens]
-        return lambda order, agent, warp: order.in_group(agent.rank, warp, kind)
+        return lambda order, agent, warp: order.in_group(agent, warp, kind)
     if row.opens is Tracking.TCGEN05_COMMIT:
         return lambda order, agent, warp: order.until_commit(agent)
     return lambda order, agent, warp: None

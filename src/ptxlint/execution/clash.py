@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ptxlint.execution.clock import BULK, CP_ASYNC, MBARRIER, TENSOR_CORE
+from ptxlint.execution.clock import BULK, CP_ASYNC, MBARRIER, TENSOR_CORE, warp_of
 from ptxlint.execution.conflict_kinds import (
     Mistake,
     by_contents,
@@ -266,7 +266,7 @@ def _by_reuse(again: Reuse) -> Mistake:
 def _is_by_warp(event: Event, access: Access) -> bool:
     """Whether the warp that made an access took part in an event."""
     who = event.agent
-    warp = access.moment.line[2]
+    warp = warp_of(access.moment.line)
     return who is not None and who.rank == access.agent.rank and any(t // WARP == warp for t in who.threads)
 
 

@@ -14,7 +14,18 @@ from typing import TypeAlias
 from ptxlint.execution.strand import WARP
 
 Line: TypeAlias = tuple[str, int, int]
-"""A time line: its kind, the CTA's rank (0 for mbarriers), the warp, the thread (tensor core) or the address."""
+"""A time line: its kind, the CTA's rank (0 for mbarriers), the warp, the thread (tensor core) or the address.
+
+Groups of several parties of one warp have lines of their own: the number of the party stands above the warp's.
+"""
+
+PARTY_SHIFT = 16
+
+
+def warp_of(line: Line) -> int:
+    """The warp whose time line it is, for lines of warps and of their groups."""
+    return line[2] & (1 << PARTY_SHIFT) - 1
+
 
 WARP_LINE = "warp"
 """The kind of the time lines of warps."""

@@ -21,7 +21,9 @@ from ptxlint.execution.clock import (
     Line,
     Moment,
     advance,
+    warp_of,
 )
+from ptxlint.execution.groups import Groups
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy
 
@@ -116,7 +118,7 @@ class Order:
         self.phases: dict[tuple[int, int], Clock] = {}
         self.bars: dict[tuple[int, int, int], Clock] = {}
         self.clusters: dict[int, Clock] = {}
-        self.commits: dict[Line, list[int]] = {}
+        self.groups = Groups()
         self.epochs: dict[Line, int] = {}
         self.shadow: dict[tuple[Space, int], list[Access]] = {}
         self.conflicts: dict[tuple[Failure, int, int], Conflict] = {}
@@ -234,7 +236,7 @@ class Order:
             clock = self.clock(agent.rank, warp)
             advance(clock.fenced, clock.known)
             for line, time in clock.known.items():
-                if line[1] == agent.rank and line[2] == warp and line[0] != "mbarrier":
+                if line[1] == agent.rank and warp_of(line) == warp and line[0] != "mbarrier":
                     clock.strict[line] = time
             self._tick(agent.rank, warp, clock)
 
@@ -305,9 +307,8 @@ class Order:
 
     def commit(self, agent: Agent, kind: str) -> None:
         """The operations issued since the last commit are a group."""
-        for warp in self._warps(agent):
-            line = (kind, agent.rank, warp)
-            self.commits.setdefault(line, []).append(self._close(line))
+        for warp, lanes in self._warps(agent).items():
+            self.groups.commit(kind, agent.rank, warp, lanes)
 
     def _close(self, line: Line) -> int:
         """End the epoch in which operations are gathered; its number."""
@@ -315,30 +316,25 @@ class Order:
         return epoch
 
     def wait_group(self, agent: Agent, kind: str, pending: int) -> None:
-        """All but the newest `pending` groups are done, for the warps that wait."""
-        for warp in self._warps(agent):
-            line = (kind, agent.rank, warp)
-            groups = self.commits.get(line, ())
-            if len(groups) <= pending:
-                continue
-            done = groups[len(groups) - pending - 1]
+        """All but the newest `pending` groups are done, for the threads that wait."""
+        for warp, lanes in self._warps(agent).items():
             clock = self.clock(agent.rank, warp)
-            if done > clock.known.get(line, 0):
-                clock.known[line] = clock.whole[line] = done
-                if kind != CP_ASYNC:
-                    clock.fenced[line] = clock.strict[line] = done
+            for line, done in self.groups.wait(kind, agent.rank, warp, lanes, pending):
+                if done > clock.known.get(line, 0):
+                    clock.known[line] = clock.whole[line] = done
+                    if kind != CP_ASYNC:
+                        clock.fenced[line] = clock.strict[line] = done
 
-    def in_group(self, rank: int, warp: int, kind: str) -> Moment:
-        """When an operation that is issued now will be over: when the group that is being filled is."""
-        line = (kind, rank, warp)
-        return Moment(line, self.epochs.get(line, 0) + 1)
+    def in_group(self, agent: Agent, warp: int, kind: str) -> Moment:
+        """When an operation that threads of a warp issue now will be over: when the group that they fill is."""
+        return self.groups.moment(kind, agent.rank, warp, self._warps(agent)[warp])
 
     def copies_arrive(self, agent: Agent, address: int, phase: int) -> None:
         """cp.async.mbarrier.arrive: the phase completes after the cp.async that the warps have issued so far."""
-        for warp in self._warps(agent):
-            line = (CP_ASYNC, agent.rank, warp)
-            clock = self.phases.setdefault((address, phase), Clock())
-            clock.known[line] = clock.whole[line] = self._close(line)
+        clock = self.phases.setdefault((address, phase), Clock())
+        for warp, lanes in self._warps(agent).items():
+            for line, done in self.groups.arrive(CP_ASYNC, agent.rank, warp, lanes):
+                clock.known[line] = clock.whole[line] = done
         self.arrive(agent, address, phase)
 
     def issue(self, agent: Agent, address: int, phase: int) -> None:
@@ -354,7 +350,8 @@ class Order:
 
     def until_commit(self, agent: Agent) -> Moment:
         """When an MMA that is issued now will be over: with whatever its thread's next commits complete."""
-        return self.in_group(agent.rank, agent.threads[0], TENSOR_CORE)
+        line = (TENSOR_CORE, agent.rank, agent.threads[0])
+        return Moment(line, self.epochs.get(line, 0) + 1)
 
     def tensor_commit(self, agent: Agent, address: int, phase: int) -> None:
         """tcgen05.commit: the phase completes after all MMAs of the thread so far, and what they were ordered after."""

@@ -192,7 +192,7 @@ def _reading(role: str, point: int, reader: Reader) -> Part:
             if not _is_global(start):
                 continue
             warp = who.threads[0] // WARP
-            grouped = order.in_group(who.rank, warp, BULK)
+            grouped = order.in_group(who, warp, BULK)
             tracked = None
             if barrier is not None:
                 address = shared_address(held[1] + barrier[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from ptxlint.execution.clock import MBARRIER, TENSOR_CORE
+from ptxlint.execution.clock import MBARRIER, TENSOR_CORE, warp_of
 from ptxlint.execution.order import Access, Conflict
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Agent, Event, Kind
@@ -67,7 +67,7 @@ def origin(access: Access) -> Warps:
     kind, rank, number = access.moment.line
     if kind == MBARRIER:
         return warps_of(access.agent)
-    return frozenset({(rank, number // WARP if kind == TENSOR_CORE else number)})
+    return frozenset({(rank, number // WARP if kind == TENSOR_CORE else warp_of(access.moment.line))})
 
 
 def completion(access: Access) -> Iterable[object]:
