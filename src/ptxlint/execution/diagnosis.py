@@ -94,6 +94,7 @@ class _Diagnosis:
             self._nobody_arrives,
             self._repeated_parity,
             self._extra_arrivals,
+            self._role_cluster_barrier,
             self._role_barrier,
             self._initial_parity,
             self._any_parity,
@@ -470,6 +471,17 @@ class _Diagnosis:
                 point = barrier.points.get(strand.threads[0] // WARP, -1)
                 if point >= 0:
                     yield strand, point, barrier
+
+    def _role_cluster_barrier(self) -> Incident | None:
+        """A barrier of the cluster that some come to while others stand at one of the CTA."""
+        for strand in self.stuck:
+            if strand.state != "at cluster barrier" or not any(self._at_barriers()):
+                continue
+            point = self._cluster_point(strand)
+            line = frozenset(p for p in self.machine.program.events if self._same_line(p, point))
+            if self._mends(Repair(skipped=line)):
+                return self._stuck_incident(Fault.STUCK_CLUSTER, strand, point, None)
+        return None
 
     def _role_barrier(self) -> Incident | None:
         """Tried last: a barrier on whose line others have stood too, which is none of this role alone."""
