@@ -16,7 +16,7 @@ LINES = st.sampled_from(
 )
 TIMES = st.dictionaries(LINES, st.integers(0, 5))
 ACQUIRED = st.dictionaries(st.tuples(LINES, st.integers(0, 2)), st.integers(0, 5))
-HANDED_ON = ("known", "fenced", "strict", "whole", "issued", "sent", "ahead", "mapped")
+HANDED_ON = ("known", "fenced", "strict", "whole", "issued", "sent", "mapped")
 CLOCKS = st.builds(Clock, acquired=ACQUIRED, **dict.fromkeys(HANDED_ON, TIMES))
 
 

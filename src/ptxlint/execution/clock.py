@@ -64,9 +64,9 @@ class Clock:
     itself. whole: done by the releasing lanes themselves, or before their warp converged. issued: over before a copy
     was issued whose completion has been seen: a copy publishes nothing else of its issuer's, but reads before it have
     ended. sent: operations on tensor memory followed by a fence before the release. taken: those followed by a fence
-    after the acquire; it holds for the warp that ran the fence and is not handed on. ahead: heard to be over by a
-    synchronization that may order nothing. mapped: writes of tensor maps followed by a release of the tensormap proxy;
-    acquired: for each line and tensor map, those of them that an acquire of the map has followed.
+    after the acquire; it holds for the warp that ran the fence and is not handed on. mapped: writes of
+    tensor maps followed by a release of the tensormap proxy; acquired: for each line and tensor map, those of them that
+    an acquire of the map has followed.
     """
 
     known: dict[Line, int] = field(default_factory=dict)
@@ -76,13 +76,11 @@ class Clock:
     issued: dict[Line, int] = field(default_factory=dict)
     sent: dict[Line, int] = field(default_factory=dict)
     taken: dict[Line, int] = field(default_factory=dict)
-    ahead: dict[Line, int] = field(default_factory=dict)
     mapped: dict[Line, int] = field(default_factory=dict)
     acquired: dict[tuple[Line, int], int] = field(default_factory=dict)
 
     def join(self, other: Clock, *, relaxed: bool = False) -> None:
         """Learn all that another knows; through a relaxed operation only what engines have done."""
-        advance(self.ahead, other.ahead)
         for mine, theirs in (
             (self.known, other.known),
             (self.fenced, other.fenced),

@@ -276,7 +276,7 @@ class Order:
         line = (INITIALIZATION, agent.rank, warp)
         moment = Moment(line, self._close(line))
         clock = self.clock(agent.rank, warp)
-        clock.known[line] = clock.ahead[line] = moment.time
+        clock.known[line] = moment.time
         self.initialized[address] = Access(
             Space.SHARED, (address, address + 8), True, Proxy.GENERIC, moment, point, agent, warp, 0, self.when
         )
