@@ -99,10 +99,11 @@ KERNEL = """.version 8.8
 def test_distance_counts_from_any_frame_in_the_file() -> None:
     findings = lint_text(KERNEL, "before.ptx", Options(registry.select(["bulk-size-granularity"]))).findings
     (finding,) = findings
-    assert distance(finding, "before.cu", {17, 40}) == 3
-    assert distance(finding, "header.cuh", {30}) == 0
-    assert distance(finding, "after.cu", {20}) is None
-    assert distance(finding, "before.cu", ()) is None
+    assert distance(finding.source, "before.cu", {17, 40}) == 3
+    assert distance(finding.source, "header.cuh", {30}) == 0
+    assert distance(finding.source, "after.cu", {20}) is None
+    assert distance(finding.source, "before.cu", ()) is None
+    assert distance(None, "before.cu", {20}) is None
 
 
 TABLE = {
@@ -130,24 +131,28 @@ def test_a_wrong_description_is_refused(tmp_path: Path, change: dict[str, str]) 
 
 
 def test_table_counts_only_pairs_that_are_told_apart() -> None:
-    found, missed, noisy = (
+    found, far, noisy, named, missed = (
         Replay(FOLDER / name, f"owner/name#{name}", "phase", dialect, "missing-phase-toggle", "sm_90a", "")
-        for name, dialect in (("1", "nvcc"), ("2", "nvcc"), ("3", "triton"))
+        for name, dialect in (("1", "nvcc"), ("2", "nvcc"), ("3", "triton"), ("4", "nvcc"), ("5", "nvcc"))
     )
     record = figures(
         {
-            found: Outcome(2, (), (), ()),
-            missed: Outcome(4, (), (), ()),
-            noisy: Outcome(0, (), ("shared-slot-race:error",), ()),
+            found: Outcome(2, None, (), (), ()),
+            far: Outcome(4, 9, (), (), ()),
+            noisy: Outcome(0, 0, (), ("shared-slot-race:error",), ()),
+            named: Outcome(30, 1, (), (), ()),
+            missed: Outcome(None, None, (), (), ()),
         }
     )
-    assert (record["pairs"], record["told apart"]) == (3, 1)
-    assert record["dialects"] == {"nvcc": {"pairs": 2, "told apart": 1}, "triton": {"pairs": 1, "told apart": 0}}
+    assert (record["pairs"], record["told apart"]) == (5, 1)
+    assert record["dialects"] == {"nvcc": {"pairs": 4, "told apart": 1}, "triton": {"pairs": 1, "told apart": 0}}
     assert [(row["before"], row["after"]) for row in record["rows"]] == [
         ("found", "silent"),
-        ("missed", "silent"),
+        ("far", "silent"),
         ("found", "shared-slot-race:error"),
+        ("named", "silent"),
+        ("missed", "silent"),
     ]
     text = render(record)
-    assert re.search(r"^owner/name#2 .* missed +silent$", text, re.MULTILINE)
-    assert re.search(r"^all +3 +1 +33%$", text, re.MULTILINE)
+    assert re.search(r"^owner/name#2 .* far +silent$", text, re.MULTILINE)
+    assert re.search(r"^all +5 +1 +20%$", text, re.MULTILINE)

@@ -31,6 +31,15 @@ def _counts(outcomes: Mapping[Replay, Outcome], attribute: str) -> dict[str, dic
     return {name: {"pairs": count, "told apart": good[name]} for name, count in sorted(pairs.items())}
 
 
+def _before(outcome: Outcome) -> str:
+    """`found`; `named` where an error elsewhere names the place of the fix, `far` where it does not; `missed`."""
+    if outcome.is_found:
+        return "found"
+    if outcome.is_named:
+        return "named"
+    return "missed" if outcome.distance is None else "far"
+
+
 def _row(replay: Replay, outcome: Outcome) -> dict[str, Any]:
     return {
         "pair": replay.slug,
@@ -39,7 +48,7 @@ def _row(replay: Replay, outcome: Outcome) -> dict[str, Any]:
         "dialect": replay.dialect,
         "rule": replay.rule,
         "lines": outcome.distance,
-        "before": "found" if outcome.is_found else "missed",
+        "before": _before(outcome),
         "after": "silent" if outcome.is_silent else ", ".join((*outcome.stray, *outcome.reasons)),
         "also": list(outcome.others),
         **({"open": replay.open} if replay.open else {}),

@@ -1,12 +1,13 @@
 """What ptxlint says of a pair: how near to the fix it finds `before`, and whether it is silent about `after`."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from bench.replays.replay import Replay
 from ptxlint.lint import Options, lint_text
 from ptxlint.result import Diagnosis, FileReport, Verdict
 from ptxlint.rule import Severity
+from ptxlint.source import SourceLocation
 
 NEAR = 3
 """A finding so many lines from the fix still points at it."""
@@ -16,11 +17,13 @@ NEAR = 3
 class Outcome:
     """`distance` is that of the nearest error of the rule from the fix, in lines; None when there is none.
 
-    `others` are the other rules that find something in `before`; `stray` all that find something in `after`.
-    `reasons` say what of the pair was not analysed, and what failed.
+    `named` is the distance of the nearest place that such an error names beside its own: where the memory was written,
+    by what way the threads came there. `others` are the other rules that find something in `before`; `stray` all that
+    find something in `after`. `reasons` say what of the pair was not analysed, and what failed.
     """
 
     distance: int | None
+    named: int | None
     others: tuple[str, ...]
     stray: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -29,6 +32,11 @@ class Outcome:
     def is_found(self) -> bool:
         """Whether the mistake is found where the fix is."""
         return self.distance is not None and self.distance <= NEAR
+
+    @property
+    def is_named(self) -> bool:
+        """Whether an error elsewhere names a place where the fix is."""
+        return not self.is_found and self.named is not None and self.named <= NEAR
 
     @property
     def is_silent(self) -> bool:
@@ -44,20 +52,26 @@ def judge(replay: Replay, options: Options) -> Outcome:
     errors = [item for item in before.findings if item.rule == replay.rule and item.severity is Severity.ERROR]
     lines = replay.fixed_lines()
     name = replay.located("before").name
-    distances = [found for item in errors if (found := distance(item, name, lines)) is not None]
+    own = [distance(item.source, name, lines) for item in errors]
+    named = [distance(place.source, name, lines) for item in errors for place in item.related]
     return Outcome(
-        min(distances, default=None),
+        _nearest(own),
+        _nearest(named),
         tuple(sorted({_described(item) for item in before.findings} - {f"{replay.rule}:{Severity.ERROR}"})),
         tuple(sorted({_described(item) for item in after.findings if item.severity is not Severity.INFO})),
         (*_reasons(before), *_reasons(after)),
     )
 
 
-def distance(finding: Diagnosis, file: str, lines: Collection[int]) -> int | None:
-    """How far the nearest frame of the finding's source chain is from the lines; None when it is in no such file."""
-    frames = finding.source.frames() if finding.source is not None else ()
+def distance(source: SourceLocation | None, file: str, lines: Collection[int]) -> int | None:
+    """How far the nearest frame of a source chain is from the lines; None when none is in that file."""
+    frames = source.frames() if source is not None else ()
     found = [frame.line for frame in frames if frame.file == file]
     return min((abs(line - fixed) for line in found for fixed in lines), default=None)
+
+
+def _nearest(distances: Iterable[int | None]) -> int | None:
+    return min((found for found in distances if found is not None), default=None)
 
 
 def _described(finding: Diagnosis) -> str:
