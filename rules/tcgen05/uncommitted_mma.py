@@ -14,7 +14,8 @@ class UncommittedMma(Rule):
     Why: the MMA is asynchronous; only a commit by the same thread after it, waited for at its mbarrier, orders others
         after it. A commit before the last MMA does not cover that one.
     Fix: `tcgen05.commit` after the last MMA, to the mbarrier that those who use the result wait on.
-    Not reported: MMAs of one thread after each other, which are pipelined.
+    Not reported: MMAs of one thread after each other, which are pipelined; those of two threads with a `tcgen05.fence`
+        on either side of the synchronization between them, as the ISA has it up to version 9.2.
     """
 
     code = "PTX601"

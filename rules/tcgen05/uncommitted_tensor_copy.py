@@ -14,7 +14,8 @@ class UncommittedTensorCopy(Rule):
     Why: the copy is asynchronous; only a commit by the same thread after it, waited for at its mbarrier, orders
         others after it.
     Fix: `tcgen05.commit` after the copy, to the mbarrier that those who use the data wait on.
-    Not reported: a `tcgen05.mma` of the same thread after the copy, which is pipelined.
+    Not reported: a `tcgen05.mma` of the same thread after the copy, which is pipelined; one of another thread, with a
+        `tcgen05.fence` on either side of the synchronization, as the ISA has it up to version 9.2.
     """
 
     code = "PTX602"

@@ -125,6 +125,25 @@ class TestTensorMemoryFences:
         assert doubts(snippet.format(first="", second=AFTER, use=use, **parts)) == set()
         assert doubts(snippet.format(first=AFTER, second="", use=use, **parts)) == set()
 
+    @pytest.mark.parametrize(
+        ("before", "after", "expected"), [(BEFORE, AFTER, set()), ("", AFTER, {UNORDERED}), (BEFORE, "", {UNORDERED})]
+    )
+    @pytest.mark.parametrize("first", ["copy", "product"])
+    def test_a_pipeline_of_two_threads(self, first: str, before: str, after: str, expected: set[Failure]) -> None:
+        other = "setp.eq.u32 %p6, %r1, 32;\n"
+        begun = "@%p1 tcgen05.cp.cta_group::1.128x256b [%r7], %rd2;\n" if first == "copy" else self.PRODUCT
+        use = (self.PRODUCT + COMMIT.format("bars")).replace("@%p1", "@%p6") + wait()
+        ended = COMMIT.format("bars+8") + wait(barrier="bars+8", label="ENDED")
+        snippet = self.BEGIN + other + begun + before + "bar.sync 0;\n" + after + use + ended
+        assert found(snippet, 128) == expected
+
+    def test_a_pipeline_covers_nothing_after_the_fence(self) -> None:
+        other = "setp.eq.u32 %p6, %r1, 32;\n"
+        use = (self.PRODUCT + COMMIT.format("bars")).replace("@%p1", "@%p6") + wait()
+        ended = COMMIT.format("bars+8") + wait(barrier="bars+8", label="ENDED")
+        snippet = self.BEGIN + other + BEFORE + self.PRODUCT + "bar.sync 0;\n" + AFTER + use + ended
+        assert found(snippet, 128) == {UNORDERED}
+
     def test_freeing_needs_none(self) -> None:
         free = "setp.lt.u32 %p6, %r1, 32; @%p6 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, 32;"
         assert self._doubts(AFTER + self.LOAD + "bar.sync 0;" + free) == set()

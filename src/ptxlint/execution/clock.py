@@ -101,8 +101,9 @@ class Clock:
         advance(self.sent, own)
 
     def take_over(self) -> None:
-        """tcgen05.fence::after_thread_sync: all accesses to tensor memory that are known to be over."""
-        advance(self.taken, {line: time for line, time in self.known.items() if line[0] in PIPELINED})
+        """tcgen05.fence::after_thread_sync: all accesses to tensor memory that are known to be over, or handed over."""
+        for times in (self.known, self.sent):
+            advance(self.taken, {line: time for line, time in times.items() if line[0] in PIPELINED})
 
     def knows(self, moment: Moment) -> bool:
         """Whether something is known to be over."""

@@ -124,6 +124,7 @@ class Order:
         self.conflicts: dict[tuple[Failure, int, int], Conflict] = {}
         self.contested: dict[tuple[Failure, int, int], Conflict] = {}
         self.has_tensor_fences = False
+        self.started: set[Line] = set()
         self.ready: dict[tuple[int, int], Clock] = {}
         self.waiting: dict[tuple[int, int], Clock] = {}
         self.initialized: dict[int, Access] = {}
@@ -256,10 +257,14 @@ class Order:
     def fence_tensor_memory(self, agent: Agent, *, before: bool) -> None:
         """tcgen05.fence::before_thread_sync or ::after_thread_sync."""
         self.has_tensor_fences = True
-        for warp in self._warps(agent):
+        for warp, lanes in self._warps(agent).items():
             clock = self.clock(agent.rank, warp)
             if before:
                 clock.hand_over(agent.rank, warp)
+                for thread in lanes:
+                    line = (TENSOR_CORE, agent.rank, thread)
+                    if line in self.started:
+                        clock.sent[line] = self._close(line)
             else:
                 clock.take_over()
 
@@ -351,6 +356,7 @@ class Order:
     def until_commit(self, agent: Agent) -> Moment:
         """When an MMA that is issued now will be over: with whatever its thread's next commits complete."""
         line = (TENSOR_CORE, agent.rank, agent.threads[0])
+        self.started.add(line)
         return Moment(line, self.epochs.get(line, 0) + 1)
 
     def tensor_commit(self, agent: Agent, address: int, phase: int) -> None:
@@ -459,7 +465,7 @@ class Order:
         if not first.is_write and clock.issued.get(line, 0) >= first.moment.time:
             return None
         if clock.known.get(line, 0) < first.moment.time:
-            return Failure.UNORDERED
+            return None if _is_pipelined(first, second, clock) else Failure.UNORDERED
         if clock.whole.get(line, 0) < first.moment.time:
             return Failure.LANES
         crosses = first.is_write and first.proxy is Proxy.GENERIC and second.proxy is Proxy.ASYNC
@@ -487,6 +493,18 @@ def _of_maps(first: Access, second: Access, clock: Clock) -> Failure | None:
     if clock.mapped.get(line, 0) < time:
         return Failure.UNRELEASED
     return Failure.UNACQUIRED if clock.acquired.get((line, second.interval[0]), 0) < time else None
+
+
+def _is_pipelined(first: Access, second: Access, clock: Clock) -> bool:
+    """Whether an MMA comes after an operation of another thread that may still be under way, in the same pipeline.
+
+    Both have fences towards the synchronization between them. Source: PTX ISA, *Pipelined instructions, different
+    thread*; version 9.4 keeps pipelines within a warp.
+    """
+    if first.space is not Space.TENSOR or first.moment.line[0] != TENSOR_CORE or second.what != "tcgen05.mma":
+        return False
+    line, time = first.moment.line, first.moment.time
+    return clock.sent.get(line, 0) >= time and clock.taken.get(line, 0) >= time
 
 
 def _contested(first: Access, second: Access, clock: Clock) -> Failure | None:
