@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from bench import side_by_side
 from ptxlint import registry
 from ptxlint.explanation import Explanation
+from ptxlint.validate import record
+from ptxlint.validate.fixture import load_fixtures
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -34,6 +37,22 @@ def test_every_rule_has_its_page(site: Path) -> None:
         page = (site / "rules" / rule.name / "index.html").read_text()
         assert rule.code in page
         assert rule.name in (site / "rules" / "index.html").read_text()
+
+
+def test_a_rule_shows_what_hardware_did(site: Path) -> None:
+    """Of each kernel with its fault, as recorded for the PTX that is there today."""
+    folder = ROOT / "fixtures" / "kernels"
+    entries = record.read(folder / "record.json")["variants"]
+    shown = 0
+    for variant in (variant for fixture in load_fixtures(folder) for variant in fixture.variants if not variant.right):
+        entry = entries.get(variant.id)
+        is_current = entry is not None and entry["ptx"] == record.digest(variant)
+        for rule in {marker.rule for marker in variant.markers}:
+            page = unescape((site / "rules" / rule / "index.html").read_text())
+            assert (f"<code>{variant.id}</code>" in page) == is_current
+            assert not is_current or record.described(entry) in page
+            shown += is_current
+    assert shown
 
 
 @pytest.mark.parametrize("name", ["rules", "side by side"])
