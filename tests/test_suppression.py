@@ -155,6 +155,55 @@ __global__ void loud() {{
         assert silenced("", finding(1, source=location))[0] == [1]
 
 
+class TestInPython:
+    """The same with `#`, in the source of Triton, CuTe DSL and the like."""
+
+    SOURCE = """# a file
+@triton.jit
+def copy(barrier):
+    wait(barrier)  # ptxlint: ignore[{rule}] known
+    wait(barrier)
+
+
+# ptxlint: ignore-kernel[{rule}] a test kernel
+@gluon.jit
+def quiet(
+    barrier,
+):
+    "a kernel"
+
+    # ptxlint: ignore[{rule}] the next line
+    copy(barrier)
+
+
+@gluon.jit
+def loud(barrier):
+    copy(barrier)
+    def inner():
+        # ptxlint: ignore-kernel[{rule}] this function
+        copy(barrier)
+    copy(barrier)
+"""
+
+    @pytest.mark.parametrize(
+        ("line", "is_silenced"),
+        [(4, True), (5, False), (9, True), (10, True), (16, True), (21, False), (22, True), (24, True), (25, False)],
+    )
+    def test_what_it_covers(self, tmp_path: Path, line: int, is_silenced: bool) -> None:
+        source_comments.cache_clear()
+        file = tmp_path / "k.py"
+        file.write_text(self.SOURCE.format(rule=RULE.name))
+        location = SourceLocation(str(file), line, 1)
+        assert silenced("", finding(1, source=location))[0] == ([] if is_silenced else [1])
+
+    def test_above_a_function_that_cannot_be_parsed(self, tmp_path: Path) -> None:
+        source_comments.cache_clear()
+        file = tmp_path / "k.py"
+        file.write_text(f"# ptxlint: ignore-kernel[{RULE.name}]\ndef broken(:\n")
+        (report,) = settled([suppressed(FileReport("a.ptx"), f'.file 1 "{file}"\n', lambda: ALL)]).files
+        assert [remark.message for remark in report.remarks] == ["suppression not understood: it belongs to no kernel"]
+
+
 def test_a_kernel_without_findings_left_that_was_not_analysed_says_so() -> None:
     report = FileReport("k.ptx", (KernelReport("first", Verdict.FINDINGS, "too hard"),), (finding(1),))
     (kernel,) = suppressed(report, f"a; // ptxlint: ignore[{RULE.name}]", lambda: ALL).kernels

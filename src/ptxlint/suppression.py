@@ -1,4 +1,4 @@
-"""Comments that silence findings: `// ptxlint: ignore[rule, ...] reason`, in the PTX or in its source.
+"""Comments that silence findings: `// ptxlint: ignore[rule, ...] reason`, in the PTX or in its source; `#` in Python.
 
 | comment | silences |
 |---|---|
@@ -19,19 +19,23 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ptxlint.excerpt import source_file, source_lines
+from ptxlint.parse.inline_asm import uncounted
 from ptxlint.registry import UnknownSelectorError, expanded
 from ptxlint.result import Diagnosis, FileReport, Place, Report, SourceComment, Verdict
 from ptxlint.source import SourceLocation
 
 MARK = "ptxlint:"
 
-_COMMENT = re.compile(r"(?://|/\*)\s*ptxlint:\s*(?P<verb>[\w-]*)\s*(?:\[(?P<rules>[^\]]*)\])?(?P<reason>[^*]*)")
+_AFTER_MARK = r"\s*ptxlint:\s*(?P<verb>[\w-]*)\s*(?:\[(?P<rules>[^\]]*)\])?(?P<reason>[^*]*)"
+_COMMENT = re.compile(rf"(?://|/\*){_AFTER_MARK}")
+_PYTHON_COMMENT = re.compile(rf"#{_AFTER_MARK}")
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"([^"]*)"', re.MULTILINE)
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _NOT_PTX_CODE = re.compile(r"\s*(?:$|//|/\*|\.|[{}]\s*$|[\w$]+:\s*$)")
 _BLANK = re.compile(r"\s*(?:$|//|/\*)")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|//.*')
 _NOT_SOURCE_CODE = re.compile(r"\s*(?:$|//|/\*|\*)")
+_NOT_PYTHON_CODE = re.compile(r"\s*(?:$|#)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ def without(report: FileReport, kept: Sequence[Diagnosis]) -> FileReport:
 def ptx_comments(text: str) -> Comments:
     """The comments of a PTX file."""
     lines = text.split("\n")
-    return _Text(lines, _NOT_PTX_CODE, _ptx_kernel).comments()
+    return _Text(lines, _COMMENT, _NOT_PTX_CODE, _ptx_kernel).comments()
 
 
 @lru_cache(maxsize=256)
@@ -123,7 +127,9 @@ def source_comments(path: str) -> Comments:
     lines = source_lines(path)
     if not any(MARK in line for line in lines):
         return Comments()
-    return _Text(lines, _NOT_SOURCE_CODE, _source_kernel).comments()
+    if path.endswith(".py"):
+        return _Text(lines, _PYTHON_COMMENT, _NOT_PYTHON_CODE, _python_kernel).comments()
+    return _Text(lines, _COMMENT, _NOT_SOURCE_CODE, _source_kernel).comments()
 
 
 def _silencing(finding: Diagnosis, ptx: str, comments: Comments) -> Iterator[tuple[str, Suppression]]:
@@ -142,6 +148,7 @@ def _met_in_sources(
     text: str, ptx: str, used: set[tuple[str, Suppression]], ran: Callable[[], frozenset[str]]
 ) -> Iterator[SourceComment]:
     """The comments that stand beside source lines that the module was compiled from."""
+    text = uncounted(text)
     for number, name in _FILE.findall(text):
         path = source_file(SourceLocation(name, 0, 0), ptx)
         if path is None or source_comments(path) == Comments():
@@ -170,9 +177,10 @@ class _MistakeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The lines of a text, what is not code in its language, and where its kernels are."""
+    """The lines of a text, what in its language is a comment for us and what is not code, and where kernels are."""
 
     lines: Sequence[str]
+    comment: re.Pattern[str]
     not_code: re.Pattern[str]
     kernel_at: Callable[[Sequence[str], int], _Extent | None]
 
@@ -195,7 +203,7 @@ class _Text:
 
     def _matches(self) -> Iterator[tuple[int, re.Match[str]]]:
         for number, line in enumerate(self.lines, 1):
-            if MARK in line and (match := _COMMENT.search(line)):
+            if MARK in line and (match := self.comment.search(line)):
                 yield number, match
 
     def _suppression(self, number: int, match: re.Match[str]) -> Suppression:
@@ -256,6 +264,24 @@ def _source_kernel(lines: Sequence[str], number: int) -> _Extent | None:
             end = _closing(lines, begin) + 1
             return _Extent(begin + 1, end) if end >= number else None
     return None
+
+
+def _python_kernel(lines: Sequence[str], number: int) -> _Extent | None:
+    """The function that the line is directly above, or the innermost that it is in; decorators belong to it."""
+    import ast
+
+    try:
+        tree = ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError):
+        return None
+    functions = [
+        (min((node.lineno, *(decorator.lineno for decorator in node.decorator_list))), node.end_lineno or node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    ]
+    below = next((line + 1 for line in range(number, len(lines)) if not _NOT_PYTHON_CODE.match(lines[line])), 0)
+    around = [(first, last) for first, last in functions if first <= number <= last or first == below]
+    return _Extent(*max(around)) if around else None
 
 
 def _closing(lines: Sequence[str], start: int) -> int:

@@ -39,6 +39,14 @@ def stuck(out):
     gl.store(out, 1.0)
 
 
+@gluon.jit
+def excused(out):
+    barrier = mbarrier.allocate_mbarrier()
+    mbarrier.init(barrier, count=1)
+    mbarrier.wait(barrier, 0)  # ptxlint: ignore[wait-without-arrival] nothing else is tested
+    gl.store(out, 1.0)
+
+
 def compile_clean() -> triton.compiler.CompiledKernel:
     source = ASTSource(doubled, {"source": "*fp32", "out": "*fp32", "count": "i32"}, {"SIZE": 128})
     return triton.compile(source, target=HOPPER)
@@ -68,6 +76,13 @@ def test_each_compiled_kernel_is_linted() -> None:
     assert source is not None
     assert source.file == __file__
     assert source.line == line
+
+
+def test_a_comment_beside_the_line_silences() -> None:
+    with watch("collect") as watching:
+        triton.compile(GluonASTSource(excused, {"out": "*fp32"}, {}), target=HOPPER)
+    (report,) = watching.reports
+    assert (report.findings, report.suppressed) == ((), 1)
 
 
 def test_it_warns() -> None:
