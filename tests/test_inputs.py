@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from importlib.resources import files
@@ -174,6 +175,19 @@ class TestHostile:
         monkeypatch.setattr(binary, "LIMIT", 1 << 20)
         with pytest.raises(UnreadableError, match="unpacks to more than"):
             names(self.archive(**{"a.ptx": PTX.encode(), "b.ptx": b" " * (2 << 20)}))
+
+    def test_what_cannot_hold_ptx_is_not_unpacked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(binary, "LIMIT", 1 << 20)
+        assert names(self.archive(**{"a.ptx": PTX.encode(), "weights.bin": b" " * (2 << 20)})) == ["a.ptx"]
+
+    def test_a_large_module_is_not_read_whole(self) -> None:
+        """Neither from disk nor into memory beyond what `--max-size` allows."""
+        path = self.archive(**{"a.ptx": b" " * (64 << 20)})
+        tracemalloc.start()
+        with pytest.raises(UnreadableError, match="is larger than 1 MiB"):
+            list(inputs.units(path, limit=1 << 20))
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+        tracemalloc.stop()
 
     def test_a_name_that_leads_outside(self, folder: Path) -> None:
         before = set(folder.parent.iterdir())

@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from glob import glob
-from pathlib import Path
 from typing import IO
 
 from ptxlint import embedded
@@ -42,17 +41,16 @@ class Extracted:
     data: bytes
 
 
-def extract(path: str) -> Iterator[Extracted]:
-    """The PTX modules in a file. Raises UnreadableError."""
+def extract(path: str, limit: int) -> Iterator[Extracted]:
+    """The PTX modules in a file, each cut off one byte after the limit. Raises UnreadableError."""
     with tempfile.TemporaryDirectory(prefix="ptxlint-") as folder:
-        with open(path, "rb") as file:
-            head = file.read(len(ARCHIVE))
+        head = _beginning(path, len(ARCHIVE))
         if head.startswith(ZIP):
-            yield from _from_members(_zip_members(path, folder), folder)
+            yield from _from_members(_zip_members(path, folder), folder, limit)
         elif head.startswith(ARCHIVE):
-            yield from _from_members(_archive_members(path, folder), folder)
+            yield from _from_members(_archive_members(path, folder), folder, limit)
         else:
-            yield from _dumped(path, folder)
+            yield from _dumped(path, folder, limit)
 
 
 def tool() -> str:
@@ -67,11 +65,10 @@ def tool() -> str:
     return found
 
 
-def _dumped(path: str, folder: str) -> Iterator[Extracted]:
+def _dumped(path: str, folder: str, limit: int) -> Iterator[Extracted]:
     """The PTX of one object, else what the cubins in it keep of theirs, whether cuobjdump knows of them or not."""
-    with open(path, "rb") as file:
-        is_cubin = embedded.is_cubin(file.read(20))
-    for modules in (_kept([("ptx", path)]),) if is_cubin else _ways(path, folder):
+    is_cubin = embedded.is_cubin(_beginning(path, 20))
+    for modules in (_kept([("ptx", path)]),) if is_cubin else _ways(path, folder, limit):
         first = next(modules, None)
         if first is not None:
             yield first
@@ -79,8 +76,8 @@ def _dumped(path: str, folder: str) -> Iterator[Extracted]:
             return
 
 
-def _ways(path: str, folder: str) -> Iterator[Iterator[Extracted]]:
-    yield (Extracted(name, Path(dumped).read_bytes()) for name, dumped in _cuobjdump("-xptx", path, folder))
+def _ways(path: str, folder: str, limit: int) -> Iterator[Iterator[Extracted]]:
+    yield (Extracted(name, _beginning(dumped, limit + 1)) for name, dumped in _cuobjdump("-xptx", path, folder))
     yield _kept(_cuobjdump("-xelf", path, folder))
     yield _kept([("ptx", path)])
 
@@ -108,20 +105,24 @@ def _cuobjdump(option: str, path: str, folder: str) -> Iterator[tuple[str, str]]
     shutil.rmtree(into)
 
 
-def _from_members(members: Iterator[tuple[str, str]], folder: str) -> Iterator[Extracted]:
+def _from_members(members: Iterator[tuple[str, str]], folder: str, limit: int) -> Iterator[Extracted]:
     """The PTX of the members that are given by name and by path of the unpacked file, which is then deleted."""
     for name, unpacked in members:
-        with open(unpacked, "rb") as file:
-            head = file.read(len(ARCHIVE))
+        head = _beginning(unpacked, len(ARCHIVE))
         if name.endswith(".ptx"):
-            yield Extracted(name, Path(unpacked).read_bytes())
+            yield Extracted(name, _beginning(unpacked, limit + 1))
         elif head.startswith(ARCHIVE):
-            for inner in _from_members(_archive_members(unpacked, folder), folder):
+            for inner in _from_members(_archive_members(unpacked, folder), folder, limit):
                 yield Extracted(f"{name}!{inner.name}", inner.data)
         elif head.startswith((ELF, FATBIN)):
-            for inner in _dumped(unpacked, folder):
+            for inner in _dumped(unpacked, folder, limit):
                 yield Extracted(f"{name}!{_renamed(inner.name, unpacked)}", inner.data)
         os.unlink(unpacked)
+
+
+def _beginning(path: str, length: int) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(length)
 
 
 def _renamed(name: str, unpacked: str) -> str:
@@ -134,11 +135,12 @@ def _zip_members(path: str, folder: str) -> Iterator[tuple[str, str]]:
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
-                if not member.is_dir():
-                    with archive.open(member) as file:
+                with archive.open(member) as file:
+                    if member.filename.endswith(".ptx") or file.read(len(ARCHIVE)).startswith((ELF, FATBIN, ARCHIVE)):
+                        file.seek(0)
                         unpacked, size = _unpacked(file, folder, left)
-                    left -= size
-                    yield member.filename, unpacked
+                        left -= size
+                        yield member.filename, unpacked
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise UnreadableError(f"is not a zip archive that can be read: {error}") from error
 

@@ -125,7 +125,7 @@ def _extracted(path: str, limit: int) -> Iterator[Unit]:
     from ptxlint.binary import extract
 
     count = 0
-    for module in extract(path):
+    for module in extract(path, limit):
         count += 1
         yield Unit(f"{path}{INSIDE}{module.name}", decode(_limited(module.data, limit)))
     if not count:
