@@ -12,9 +12,11 @@ class EarlySlotReuse(Rule):
     """A slot of shared memory is filled again while those who read its last contents may not be through.
 
     Why: the writer does wait, but for something else: for the slot of another trip (a phase too early, fewer slots than
-        barriers), or for one of several readers. Most of the time the readers are fast enough.
+        barriers), for one of several readers, or for an arrival that readers make before they read. Most of the time
+        the readers are fast enough.
     Fix: before each refill wait until every reader of this very slot has released it.
-    Not reported: releases that come before the read (shared-slot-race); operands of wgmma released before their wait.
+    Not reported: barriers of the CTA that come before the read (shared-slot-race); operands of wgmma released before
+        their wait.
     """
 
     code = "PTX904"
@@ -122,7 +124,13 @@ setp.lt.u32 %p4, %r2, 8;
             reason, fix = _explained(clash)
             unheard = clash.reuse.unheard if clash.reuse else None
             unfinished = f"the read by {unheard} (`{clash.text(clash.first)}`)" if unheard else clash.unfinished
-            yield clash.finding(f"{clash.early} before {unfinished} is over: {reason}", fix)
+            yield clash.finding(f"{clash.early} before {unfinished} is over: {reason}", fix, at=_premature(clash))
+
+
+def _premature(clash: Clash) -> int | None:
+    """The arrival that hands the slot back before it has been read, where that is the mistake."""
+    reuse = clash.reuse
+    return reuse.release.point if reuse and reuse.release and reuse.why is Return.BEFORE_READ else None
 
 
 def _explained(clash: Clash) -> tuple[str, str]:
@@ -131,6 +139,8 @@ def _explained(clash: Clash) -> tuple[str, str]:
     why = reuse.why if reuse else Return.NOTHING
     slots, heard = (reuse.slots, reuse.heard) if reuse else (0, 0)
     ring = f"the slot comes round after {_fillings(slots)}" if slots else "the slot is filled again"
+    if why is Return.BEFORE_READ:
+        return "the slot is handed back before it is read", "let the arrival come when the read is over"
     if reuse is not None and why is Return.OTHER_READER:
         return (
             f"the writer waits for the read by {reuse.awaited} alone",

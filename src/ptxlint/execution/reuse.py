@@ -23,6 +23,7 @@ from ptxlint.execution.ways import between, completion, origin, place, warps_of
 class Return(StrEnum):
     """Why a slot comes back to its writer too early."""
 
+    BEFORE_READ = "the reader hands the slot back before it reads"
     NOTHING = "nothing leads from the readers to the writer"
     OTHER_READER = "the writer waits for another reader alone"
     OTHER_FILLING = "the writer waits for the reads of an earlier filling"
@@ -36,7 +37,8 @@ class Reuse:
 
     `slots` is after how many fillings the same bytes come round, `heard` how many fillings ago the newest one is whose
     reads the writer waits for, or after how many the barriers come round; 0 where it is not known. `handed` is the
-    event by which the reader learned of what it reads; `release` its first arrival at an mbarrier after the read.
+    event by which the reader learned of what it reads; `release` its first arrival at an mbarrier after the read, or
+    the one that comes too early.
     `unheard` are the readers that the writer does not wait for, where it waits for others (`awaited`). Slots with bytes
     (columns) in common lie `stride` of them apart and have `extent` of them.
     """
@@ -101,8 +103,10 @@ def _reuse(conflict: Conflict, execution: Execution) -> Reuse | None:
     if len(places) > 1:
         return Reuse(conflict, Return.MORE_BARRIERS, slots, len(places), handed, release)
     goal = frozenset({(second.agent.rank, second.warp)})
-    if between(events, origin(first), goal, handed.order if handed else first.when, second.when):
-        return None
+    back = between(events, origin(first), goal, handed.order if handed else first.when, second.when)
+    if back:
+        is_premature = back[0].kind is Kind.ARRIVE and back[0].order < first.when
+        return Reuse(conflict, Return.BEFORE_READ, slots, 0, handed, back[0]) if is_premature else None
     unheard, awaited = _readers(conflict, filled, execution)
     if awaited:
         late, known = (Agent(first.agent.rank, tuple(sorted(threads))) for threads in (unheard, awaited))
