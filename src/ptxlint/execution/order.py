@@ -6,15 +6,12 @@ Mechanisms*, *membar/fence*, *Memory Consistency Model for 5th generation of Ten
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ptxlint.execution.clock import (
     CP_ASYNC,
     INITIALIZATION,
-    PIPELINED,
     TENSOR_CORE,
     WARP_LINE,
     Clock,
@@ -23,86 +20,23 @@ from ptxlint.execution.clock import (
     advance,
     warp_of,
 )
+from ptxlint.execution.conflict import (
+    CONTESTED,
+    TENSOR_FENCES,
+    Access,
+    Conflict,
+    Failure,
+    Interval,
+    Space,
+    meet,
+    merged,
+)
+from ptxlint.execution.demands import missing
 from ptxlint.execution.groups import Groups
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy
 
-Interval: TypeAlias = tuple[int, int]
-"""Bytes of shared memory (`shared::cluster` addresses) or columns of tensor memory (the CTA's rank above bit 24, then
-the quarter of the lanes, then the column): start included, stop excluded."""
-
-
-class Space(StrEnum):
-    """Which memory an access is to."""
-
-    SHARED = "shared memory"
-    TENSOR = "tensor memory"
-    GLOBAL = "global memory that holds tensor maps"
-
-
-class Failure(StrEnum):
-    """What is missing between two conflicting accesses."""
-
-    UNORDERED = "nothing orders them"
-    UNFENCED = "no proxy fence between them"
-    FENCED_LATE = "the proxy fence is not the writer's"
-    LANES = "a lane releases for its warp before the warp has converged"
-    NOT_SENT = "no tcgen05.fence::before_thread_sync before the release"
-    NOT_TAKEN = "no tcgen05.fence::after_thread_sync after the acquire"
-    OVERWRITTEN = "no proxy fence between a generic read and an async write"
-    UNPUBLISHED = "no release of an initialization"
-    UNRELEASED = "no release of the tensormap proxy after a change"
-    UNACQUIRED = "no acquire of the tensormap proxy before a use"
-
-
-TENSOR_FENCES = frozenset({Failure.NOT_SENT, Failure.NOT_TAKEN})
-"""What a kernel that has no tcgen05.fence at all lacks everywhere."""
-
-CONTESTED = TENSOR_FENCES | {Failure.OVERWRITTEN}
-"""What is kept apart, so that it never takes the place of another conflict."""
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """One access of one warp, or of an engine on its behalf, to an interval.
-
-    `turn` counts the executions of the instruction by the warp; `when` is the number of events of the run before it.
-    `otherwise` is another moment at which it is over: who knows the one or the other to have come knows enough.
-    """
-
-    space: Space
-    interval: Interval
-    is_write: bool
-    proxy: Proxy
-    moment: Moment
-    point: int
-    agent: Agent
-    warp: int
-    turn: int
-    when: int
-    is_atomic: bool = False
-    what: str = ""
-    otherwise: Moment | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Two accesses to common bytes, at least one a write, without the order that they need; `first` came first.
-
-    Where a write meets a read: `filled` is the write whose bytes were read, `heard` another read of bytes of it that
-    the second write does know to be over.
-    """
-
-    failure: Failure
-    first: Access
-    second: Access
-    filled: Access | None = None
-    heard: Access | None = None
-
-    @property
-    def is_own(self) -> bool:
-        """Whether both accesses are one warp's."""
-        return (self.first.agent.rank, self.first.warp) == (self.second.agent.rank, self.second.warp)
+__all__ = ["Access", "Conflict", "Failure", "Interval", "Order", "Space", "merged"]
 
 
 class Order:
@@ -426,7 +360,7 @@ class Order:
                 kept.append(other)
                 continue
             if made.is_write or other.is_write:
-                failure = self._failure(other, made, clock)
+                failure = missing(other, made, clock)
                 if failure is not None:
                     self._note(failure, made, held, at, clock)
             replaces = made.is_write or (not other.is_write and other.moment.line == made.moment.line)
@@ -448,97 +382,13 @@ class Order:
         if known is not None and (not known.is_own or conflict.is_own):
             return
         if second.is_write and not first.is_write and failure not in CONTESTED:
-            filled = next((a for a in reversed(held[:at]) if a.is_write and _meet(a, first)), None)
-            reads = [a for a in held if filled and not a.is_write and _meet(a, second) and _meet(a, filled)]
+            filled = next((a for a in reversed(held[:at]) if a.is_write and meet(a, first)), None)
+            reads = [a for a in held if filled and not a.is_write and meet(a, second) and meet(a, filled)]
             both = {(access.agent.rank, access.warp) for access in (first, second)}
             others = [access for access in reads if (access.agent.rank, access.warp) not in both]
-            heard = next((a for a in others if self._failure(a, second, clock) is None), None)
+            heard = next((a for a in others if missing(a, second, clock) is None), None)
             conflict = Conflict(failure, first, second, filled, heard)
         kept[key] = conflict
-
-    def _failure(self, first: Access, second: Access, clock: Clock) -> Failure | None:
-        if first.space is Space.GLOBAL:
-            return _of_maps(first, second, clock)
-        if (first.is_atomic and second.is_atomic) or _is_exempt(first, second):
-            return None
-        line = first.moment.line
-        if not first.is_write and clock.issued.get(line, 0) >= first.moment.time:
-            return None
-        if clock.known.get(line, 0) < first.moment.time:
-            return None if _is_pipelined(first, second, clock) else Failure.UNORDERED
-        if clock.whole.get(line, 0) < first.moment.time:
-            return Failure.LANES
-        crosses = first.is_write and first.proxy is Proxy.GENERIC and second.proxy is Proxy.ASYNC
-        if crosses and not second.is_write:
-            if clock.fenced.get(line, 0) < first.moment.time:
-                return Failure.UNFENCED
-            if clock.strict.get(line, 0) < first.moment.time:
-                return Failure.FENCED_LATE
-        return _contested(first, second, clock)
-
-
-def _of_maps(first: Access, second: Access, clock: Clock) -> Failure | None:
-    """What is missing between a change of a tensor map and its use, in either order.
-
-    A change needs a release, and after it an acquire of this map, on the way to the use; the acquire may be another
-    thread's, with a barrier after it.
-    """
-    if first.proxy is second.proxy:
-        return None
-    if not clock.knows(first.moment) and not (first.otherwise and clock.knows(first.otherwise)):
-        return Failure.UNORDERED
-    if not first.is_write:
-        return None
-    line, time = first.moment.line, first.moment.time
-    if clock.mapped.get(line, 0) < time:
-        return Failure.UNRELEASED
-    return Failure.UNACQUIRED if clock.acquired.get((line, second.interval[0]), 0) < time else None
-
-
-def _is_pipelined(first: Access, second: Access, clock: Clock) -> bool:
-    """Whether an MMA comes after an operation of another thread that may still be under way, in the same pipeline.
-
-    Both have fences towards the synchronization between them. Source: PTX ISA, *Pipelined instructions, different
-    thread*; version 9.4 keeps pipelines within a warp.
-    """
-    if first.space is not Space.TENSOR or first.moment.line[0] != TENSOR_CORE or second.what != "tcgen05.mma":
-        return False
-    line, time = first.moment.line, first.moment.time
-    return clock.sent.get(line, 0) >= time and clock.taken.get(line, 0) >= time
-
-
-def _contested(first: Access, second: Access, clock: Clock) -> Failure | None:
-    """What more is asked for between two accesses of which the first is known to be over."""
-    line, time = first.moment.line, first.moment.time
-    if first.space is Space.TENSOR:
-        is_own = line[0] != TENSOR_CORE and line[1:] == (second.agent.rank, second.warp)
-        if is_own or line[0] not in PIPELINED or second.moment.line[0] not in PIPELINED:
-            return None
-        if clock.sent.get(line, 0) < time:
-            return Failure.NOT_SENT
-        return Failure.NOT_TAKEN if clock.taken.get(line, 0) < time else None
-    is_back = first.proxy is Proxy.GENERIC and second.proxy is Proxy.ASYNC and not first.is_write and second.is_write
-    return Failure.OVERWRITTEN if is_back and clock.fenced.get(line, 0) < time else None
-
-
-def _meet(one: Access, other: Access) -> bool:
-    """Whether two accesses have bytes in common."""
-    return one.interval[0] < other.interval[1] and other.interval[0] < one.interval[1]
-
-
-def _is_exempt(first: Access, second: Access) -> bool:
-    """Whether a conflict is none: warps that run one instruction for the same time, and so write the same value where
-    they write to the same place; MMAs of one thread, and loads and stores of one warp, which are pipelined.
-
-    Source: PTX ISA, *Pipelined tcgen05 Instructions*; that replicated writes agree is observed in Triton's output.
-    """
-    if first.point == second.point and first.turn == second.turn:
-        return True
-    if first.space is not Space.TENSOR or second.space is not Space.TENSOR:
-        return False
-    one, other = first.moment.line, second.moment.line
-    are_mmas = (one[0] == TENSOR_CORE) + (other[0] == TENSOR_CORE)
-    return one[0] in PIPELINED and other[0] in PIPELINED and one[1:] == other[1:] and are_mmas != 1
 
 
 NOTHING = Clock()
@@ -546,15 +396,3 @@ NOTHING = Clock()
 
 PAGE_SHIFT = 9
 """The shadow memory is kept by pages of so many address bits, so that an access meets only what lies near it."""
-
-
-def merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """The union of intervals, in order, without gaps or overlaps between them."""
-    found: list[Interval] = []
-    for start, stop in sorted(intervals):
-        if found and start <= found[-1][1]:
-            if stop > found[-1][1]:
-                found[-1] = (found[-1][0], stop)
-        else:
-            found.append((start, stop))
-    return found
