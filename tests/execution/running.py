@@ -9,10 +9,10 @@ from ptxlint import cfg as graphs
 from ptxlint.cfg import Cfg
 from ptxlint.execution import engine, events, inputs, layout, lower
 from ptxlint.execution import slice as slices
+from ptxlint.execution.conflict import Failure
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import Machine
-from ptxlint.execution.order import Failure
 from ptxlint.execution.program import Binding, Program
 from ptxlint.execution.schedule import NO_REPAIR, SCHEDULES, Repair, Schedule
 from ptxlint.execution.slice import Slice

@@ -7,9 +7,10 @@ import pytest
 from ptxlint.execution import lower
 from ptxlint.execution import slice as slices
 from ptxlint.execution.accesses import build, is_access, is_asynchronous, registers
+from ptxlint.execution.conflict import Access, Interval, Space
 from ptxlint.execution.inputs import Assumed
 from ptxlint.execution.machine import Machine
-from ptxlint.execution.order import Access, Interval, Order, Space
+from ptxlint.execution.order import Order
 from ptxlint.execution.program import Binding, Slots
 from ptxlint.execution.schedule import SCHEDULES
 from ptxlint.isa import Proxy

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxlint.execution.clock import Clock, Line
-from ptxlint.execution.order import merged
+from ptxlint.execution.conflict import merged
 
 LINES = st.sampled_from(
     [("warp", 0, 0), ("warp", 0, 1), ("mbarrier", 0, 1024), ("cp.async", 0, 0), ("bulk", 1, 2), ("tcgen05.ld", 0, 1)]

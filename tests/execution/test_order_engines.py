@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxlint.execution.order import Failure
+from ptxlint.execution.conflict import Failure
 
 from .test_order import UNFENCED, UNORDERED, found, wait
 

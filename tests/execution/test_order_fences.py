@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxlint.execution.order import Failure
+from ptxlint.execution.conflict import Failure
 
 from .running import executed, failures, initialized
 from .test_order import READ, ROLES, SHARED, UNORDERED, WRITE, found, wait

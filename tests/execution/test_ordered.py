@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxlint.execution.order import Failure
+from ptxlint.execution.conflict import Failure
 from ptxlint.execution.ordered import box_extents
 from ptxlint.execution.trace import Agent, Event, Kind
 

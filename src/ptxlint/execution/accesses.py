@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ptxlint import isa
 from ptxlint.execution.clock import BULK, CP_ASYNC, TENSOR_LOAD, TENSOR_STORE, WGMMA, Moment
+from ptxlint.execution.conflict import Interval, Space, merged
 from ptxlint.execution.events import Positions, Reader, is_event, shared_address
 from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, SHARED_BASE
-from ptxlint.execution.order import Interval, Order, Space, merged
+from ptxlint.execution.order import Order
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.slice import registers_of
 from ptxlint.execution.strand import Strand

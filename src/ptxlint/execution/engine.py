@@ -18,10 +18,10 @@ from ptxlint import launch as launches
 from ptxlint.cfg import Cfg
 from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower, ordered, tensor_maps, waits
 from ptxlint.execution import slice as slices
+from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import Machine
-from ptxlint.execution.order import Access, Conflict, Failure
 from ptxlint.execution.ordered import NOT_ORDERED, Ordered
 from ptxlint.execution.program import Binding, Program, Slot
 from ptxlint.execution.schedule import NO_REPAIR, SCHEDULES, OutOfBudgetError, Repair, Schedule

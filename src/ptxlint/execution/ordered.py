@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ptxlint.execution import diagnosis
+from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.machine import Machine
-from ptxlint.execution.order import Access, Conflict, Failure, Order
+from ptxlint.execution.order import Order
 from ptxlint.execution.program import Binding, Program
 from ptxlint.execution.schedule import LEAST_BOX, SCHEDULES, OutOfBudgetError, Schedule
 from ptxlint.execution.trace import Event, Fault, Kind

@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from ptxlint.execution.accesses import WARPS_PER_GROUP
 from ptxlint.execution.clock import MBARRIER, TENSOR_CORE, WGMMA, Moment
+from ptxlint.execution.conflict import Access, Conflict, Failure, Space
 from ptxlint.execution.engine import Execution
-from ptxlint.execution.order import Access, Conflict, Failure, Space
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Agent, Event, Kind
 from ptxlint.execution.ways import between, completion, origin, place, warps_of

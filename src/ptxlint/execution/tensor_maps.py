@@ -14,9 +14,10 @@ from typing import TypeAlias
 from ptxlint import isa
 from ptxlint.cfg import Cfg
 from ptxlint.execution.clock import BULK
+from ptxlint.execution.conflict import Space
 from ptxlint.execution.events import Positions, Reader, groups, shared_address
 from ptxlint.execution.layout import GLOBAL_BASE, PARAMETER_WINDOW, SHARED_WINDOW, WINDOW_SIZE
-from ptxlint.execution.order import Order, Space
+from ptxlint.execution.order import Order
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.slice import registers_of
 from ptxlint.execution.strand import WARP, Strand

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from ptxlint.execution.clock import MBARRIER, TENSOR_CORE, warp_of
-from ptxlint.execution.order import Access, Conflict
+from ptxlint.execution.conflict import Access, Conflict
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Agent, Event, Kind
 from ptxlint.ir import Instruction
