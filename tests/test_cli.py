@@ -92,6 +92,19 @@ class TestCheck:
         assert (status, out) == (2, "")
         assert "no rule is called 'no-such-rule'" in err
 
+    def test_statistics(self, run: Run) -> None:
+        shown = run("check", "--statistics", DEMO)[1]
+        assert shown == "     1  PTX405  source-refilled-before-read\n"
+        counts = json.loads(run("check", "--statistics", "--format", "json", DEMO)[1])
+        assert counts == [{"code": "PTX405", "rule": "source-refilled-before-read", "count": 1}]
+
+    def test_output_file(self, run: Run) -> None:
+        shown = run("check", "--format", "concise", DEMO)[1]
+        assert run("check", "--format", "concise", "--output-file", "out", DEMO) == (1, "", "")
+        assert Path("out").read_text() == shown
+        refused = "Error: nowhere/out cannot be written: No such file or directory\n"
+        assert run("check", "-o", "nowhere/out", DEMO) == (2, "", refused)
+
     def test_a_folder_is_walked(self, run: Run) -> None:
         write("a/b/k.ptx", CLEAN)
         write("a/k.ptx", CLEAN)
@@ -319,6 +332,15 @@ class TestOtherCommands:
         status, out, _ = run("demo")
         assert status == 0
         assert "tile_store.cu:" in out
+
+    def test_config(self, run: Run) -> None:
+        write("ptxlint.toml", 'ignore = ["PTX204"]\n[[launch]]\nkernel = "gemm*"\nblock = [128, 3]\n')
+        status, out, _ = run("config")
+        lines = [line.split() for line in out.splitlines()]
+        assert (status, lines[0]) == (0, ["file:", str(Path("ptxlint.toml").resolve())])
+        assert ["ignore", "[PTX204]", "(file)"] in lines
+        assert ["fail-on", "warning", "(default)"] in lines
+        assert "launch               [[gemm*, {block: [128, 3, 1]}]]          (file)" in out
 
     def test_show_ir(self, run: Run) -> None:
         status, out, _ = run("show", "ir", DEMO)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ptxlint import config
+from ptxlint.launch import Launch
 
 _KEYS = {"launches": "launch"}
 """The keys of settings that are not called like their fields."""
@@ -30,6 +31,9 @@ def command(config_path: str | None) -> None:
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_shown(item) for item in value) + "]"
+    if isinstance(value, Launch):
+        said = {field.name: getattr(value, field.name) for field in fields(value)}
+        return _shown({name: facts for name, facts in said.items() if facts})
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_shown(item)}" for key, item in value.items()) + "}"
     if isinstance(value, bool):
