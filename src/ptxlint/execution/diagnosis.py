@@ -16,10 +16,11 @@ from ptxlint.cfg import Cfg
 from ptxlint.execution.barriers import Mbarrier, NamedBarrier
 from ptxlint.execution.layout import RANK_SHIFT
 from ptxlint.execution.machine import Machine
+from ptxlint.execution.recurrence import begins_anew
 from ptxlint.execution.schedule import Repair
 from ptxlint.execution.strand import WARP, Strand
 from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
-from ptxlint.execution.waits import WaitGroup, history, is_touched, run_lengths, unflipped, wait_groups
+from ptxlint.execution.waits import WaitGroup, begin_alike, history, is_touched, run_lengths, unflipped, wait_groups
 from ptxlint.ir import Immediate, Register
 
 Try = Callable[[Repair], bool]
@@ -268,19 +269,30 @@ class _Diagnosis:
         return [*first, *second]
 
     def _repeated_parity(self) -> Incident | None:
-        """Waits that ask again for a parity they have had: each group by itself, then all of them together."""
-        repeats = [(g, repeat) for g in self._suspects() if (repeat := self._first_repeat(g)) is not None]
+        """Waits that ask again for a parity they have had: each group by itself, then all of them together.
+
+        A role that hangs at the fault of another comes to its own only when that one is mended.
+        """
+        repeats = self._repeats()
         for group, repeat in repeats:
             repair = Repair(alternating=group.points)
             if self._mends(repair):
                 return self._parity_incident(group, repeat, repair)
-        if len(repeats) > 1:
-            points = frozenset(point for group, _ in repeats for point in group.points)
-            repair = Repair(alternating=points)
+        points = frozenset(point for group, _ in repeats for point in group.points)
+        further = points
+        if repeats:
+            mended = _Diagnosis(self.rerun(Repair(alternating=points)), self.cfg, self.try_, self.rerun)
+            further |= frozenset(point for group, _ in mended._repeats() for point in group.points)
+        if len(repeats) > 1 or further > points:
+            repair = Repair(alternating=further)
             if self._mends(repair):
                 group, repeat = min(repeats, key=lambda item: item[1].order)
                 return self._parity_incident(group, repeat, repair)
         return None
+
+    def _repeats(self) -> list[tuple[WaitGroup, Event]]:
+        """The suspects that ask again for a parity, with the first wait that does."""
+        return [(g, repeat) for g in self._suspects() if (repeat := self._first_repeat(g)) is not None]
 
     def _any_parity(self) -> Incident | None:
         """Waits that would be right if they asked for the phases in turn, from the first or from the second."""
@@ -381,6 +393,8 @@ class _Diagnosis:
         asked = [e.amount for e in history(mended.events, event)]
         if len(set(asked)) == 1:
             return Fault.PARITY_CONSTANT
+        if begin_alike(asked) and self._begins_anew(event.point):
+            return Fault.PARITY_RESTARTED
         runs = run_lengths(asked)
         if len(group.barriers) == 1 and len(runs) > 1 and all(length > 1 for length in runs[:-1]):
             return Fault.PARITY_OF_OTHER_SLOT
@@ -441,6 +455,10 @@ class _Diagnosis:
                     seen.add(source.name)
                     names.append(source.name)
         return False
+
+    def _begins_anew(self, point: int) -> bool:
+        parities = [operand for operand in self.cfg.body[point].operands[2:3] if isinstance(operand, Register)]
+        return any(begins_anew(self.cfg, self.machine.program.definitions, point, parity) for parity in parities)
 
     def _stale_address(self) -> Incident | None:
         """A barrier that is overtaken and that nobody ever waits on, while its neighbour is waited on twice a lap."""

@@ -89,6 +89,12 @@ def run_lengths(values: Sequence[int]) -> list[int]:
     return runs
 
 
+def begin_alike(parities: Sequence[int]) -> bool:
+    """Whether the parities alternate for a while, and then begin again as they began, once or more often."""
+    repeats = [second for first, second in pairwise(parities) if first == second]
+    return bool(repeats) and parities[0] != parities[1] and set(repeats) == {parities[0]}
+
+
 def involved(incident: Incident, machine: Machine, limit: int = 12) -> list[Event]:
     """The last events that led to an incident: those of its barrier and of its agent's waits."""
     chosen = [
