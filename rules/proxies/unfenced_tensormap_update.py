@@ -16,7 +16,8 @@ class UnfencedTensormapUpdate(Rule):
         goes by the generic proxy: the writer releases it with `fence.proxy.tensormap::generic.release` (or copies the
         map with `tensormap.cp_fenceproxy`, which contains the release), and the user acquires the map with
         `fence.proxy.tensormap::generic.acquire` before the copy. A copy that is still in flight reads its map as well.
-        A map without its fences gave wrong results in 200 of 200 launches on an H200.
+        On an H200 a map used without the acquire, or changed while in use, gave wrong results in 200 of 200 launches;
+        one changed without the release in none.
     Fix: release after the change, synchronize, acquire at the user; before the next change wait until the copies that
         use the map are complete, or until their bulk group has been read.
     Not reported: maps changed by an earlier kernel or by the host; kernels that have no instruction for tensor maps;
