@@ -99,3 +99,31 @@ def test_a_guessed_launch_makes_a_race_a_warning() -> None:
 def test_places_computed_from_contents_are_no_conflict() -> None:
     body = "ld.global.u32 %r4, [%rd1];\nmov.u32 %r5, tile;\nadd.u32 %r5, %r5, %r4;\nst.shared.u32 [%r5], %r1;\n"
     assert not _clashes(f"{body}ld.shared.u32 %r6, [%r5];\nbar.sync 0;\n")
+
+
+def test_a_register_that_held_contents_before_is_no_matter() -> None:
+    """A counter that a loop's sum was copied from while it was zero is known."""
+    body = "mov.u32 %r4, 0;\nmov.u32 %r6, %r4;\nld.global.u32 %r4, [%rd1];\nshl.b32 %r6, %r6, 2;\n"
+    race = f"{body}mov.u32 %r5, tile;\nadd.u32 %r5, %r5, %r6;\nst.shared.u32 [%r5], %r4;\n"
+    (clash,) = _clashes(
+        f"{race}setp.ne.u32 %p2, %r1, 0;\n@%p2 bra DONE;\nld.shared.u32 %r7, [%r5];\nDONE:\nbar.sync 0;\n"
+    )
+    assert clash.mistake is Mistake.SHARED_RACE
+
+
+@pytest.mark.parametrize(
+    ("between", "mistake"),
+    [
+        ("wgmma.wait_group.sync.aligned 0;\n", Mistake.SHARED_RACE),
+        ("bar.sync 0;\nwgmma.wait_group.sync.aligned 0;\n", Mistake.WGMMA_WAIT_LATE),
+        ("", Mistake.WGMMA_RELEASED),
+    ],
+)
+def test_how_others_come_to_write_operands(between: str, mistake: Mistake) -> None:
+    read = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd2, %rd2, 1, 1, 1, 0, 0;\n"
+    (clash,) = _clashes(
+        ".reg .f32 %f<5>;\nmov.u32 %r4, tile;\nshr.u32 %r4, %r4, 4;\ncvt.u64.u32 %rd2, %r4;\n"
+        f"wgmma.fence.sync.aligned;\n{read}wgmma.commit_group.sync.aligned;\n{between}"
+        "st.shared.u32 [%r3], %r1;\n"
+    )
+    assert clash.mistake is mistake

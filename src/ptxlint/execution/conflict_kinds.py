@@ -243,9 +243,24 @@ def _wgmma(first: Access, second: Access, path: Sequence[Event], events: Sequenc
     own = warps_of(first.agent)
     if not any(e.kind is Kind.COMMIT and _is_by(e, own) for e in events[first.when :]):
         return Mistake.WGMMA_UNCOMMITTED
+    if not path and _waits_first(own, events[first.when :]):
+        return Mistake.SHARED_RACE
     between = path or [e for e in events[first.when : second.when] if e.kind in RELEASES and _is_by(e, own)]
     release = next((event for event in between if event.kind in RELEASES), None)
     return Mistake.WGMMA_RELEASED if release is None or release.kind is Kind.ARRIVE else Mistake.WGMMA_WAIT_LATE
+
+
+def _waits_first(warps: Warps, events: Sequence[Event]) -> bool:
+    """Whether warps wait for the groups that they commit before they release anything."""
+    commits = 0
+    for event in events:
+        if _is_by(event, warps):
+            commits += event.kind is Kind.COMMIT
+            if event.kind in RELEASES:
+                return False
+            if event.kind is Kind.WAIT_GROUP and event.amount < commits:
+                return True
+    return False
 
 
 def _commits(first: Access, execution: Execution) -> list[Event]:
