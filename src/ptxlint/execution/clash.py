@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from ptxlint.execution.clock import BULK, CP_ASYNC, MBARRIER, TENSOR_CORE, warp_of
 from ptxlint.execution.conflict_kinds import (
     Mistake,
-    by_contents,
     connected,
     is_consumed,
     is_guess,
     is_relaxed,
     mistake,
 )
+from ptxlint.execution.contents import by_contents
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.order import Access, Conflict, Failure, Interval, Space, merged
 from ptxlint.execution.reuse import Return, Reuse, causes
@@ -223,7 +223,7 @@ def contested(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
     if not execution.contested or execution.defects:
         return ()
     names = Names.of(execution)
-    guessed = by_contents(execution)
+    guessed = by_contents(execution.cfg)
     real = [conflict for conflict in execution.contested if not is_guess(conflict, guessed)]
     found = []
     for conflicts in connected(execution.body, real):
@@ -239,7 +239,7 @@ def clashes(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
     found = []
     if not execution.conflicts:
         return ()
-    guessed = by_contents(execution)
+    guessed = by_contents(execution.cfg)
     hinges = bool(execution.defects) and not any(defect.is_certain for defect in execution.defects)
     real = [
         conflict

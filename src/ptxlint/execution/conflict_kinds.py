@@ -25,8 +25,8 @@ from ptxlint.execution.engine import Execution
 from ptxlint.execution.order import Access, Conflict, Failure, Space
 from ptxlint.execution.trace import Event, Kind
 from ptxlint.execution.ways import RELEASES, Warps, origin, path, place, warps_of
-from ptxlint.ir import Address, Instruction, Operand, Register
-from ptxlint.isa import Mode, Proxy
+from ptxlint.ir import Instruction
+from ptxlint.isa import Proxy
 
 
 class Mistake(StrEnum):
@@ -138,46 +138,6 @@ def _lies_between(cfg: Cfg, start: int, point: int, goal: int) -> bool:
 def is_guess(conflict: Conflict, guessed: Collection[tuple[int, bool]]) -> bool:
     """Whether one of the accesses finds its place by contents of memory; `guessed` as `by_contents` has it."""
     return any((access.point, access.space is Space.GLOBAL) in guessed for access in (conflict.first, conflict.second))
-
-
-def by_contents(execution: Execution) -> frozenset[tuple[int, bool]]:
-    """The instructions that find their place by what they have read from memory, which the run guesses.
-
-    Each with whether the place is outside shared memory.
-    """
-    sources: dict[Register, set[Register]] = {}
-    read: set[Register] = set()
-    for instruction in execution.body:
-        row = isa.row(instruction)
-        for register in isa.writes(instruction):
-            if (
-                row is not None
-                and any(a.mode is not Mode.OBJECT for a in row.accesses)
-                and not _is_parameter(instruction)
-            ):
-                read.add(register)
-            else:
-                sources.setdefault(register, set()).update(r for r in isa.reads(instruction) if r.type != "pred")
-    grown = True
-    while grown:
-        more = {register for register, of in sources.items() if register not in read and not of.isdisjoint(read)}
-        read |= more
-        grown = bool(more)
-    return frozenset(
-        (point, not isa.space(instruction, access).startswith("shared"))
-        for point, instruction in enumerate(execution.body)
-        for access in isa.accesses(instruction)
-        if not read.isdisjoint(_within(isa.roles(instruction)[access.role]))
-    )
-
-
-def _is_parameter(instruction: Instruction) -> bool:
-    return any(isa.space(instruction, access) in ("param", "const") for access in isa.accesses(instruction))
-
-
-def _within(operand: Operand) -> frozenset[Register]:
-    base = operand.base if isinstance(operand, Address) else operand
-    return frozenset({base}) if isinstance(base, Register) else frozenset()
 
 
 def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Execution) -> Mistake:
