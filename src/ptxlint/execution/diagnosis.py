@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 
 from ptxlint import isa
 from ptxlint.cfg import Cfg
@@ -52,6 +53,7 @@ DIRECT = frozenset(
 """Faults that are what they seem: their place is where they were seen."""
 
 MOST_TRIALS = 24
+MOST_RELEASES = 4
 
 
 def is_clean(machine: Machine) -> bool:
@@ -120,8 +122,21 @@ class _Diagnosis:
 
     def depends_on_inputs(self) -> bool:
         """Whether places that may arrive stay unreached even when no wait holds anybody up."""
-        waits = frozenset(point for group in self.groups for point in group.points)
-        return self._unreached_arrivals([self.machine, self.rerun(Repair(skipped=waits))])
+        return self._unreached_arrivals([self.machine, *self._unhindered])
+
+    @cached_property
+    def _unhindered(self) -> Sequence[Machine]:
+        """Runs in which no mbarrier holds anybody up, and in the later ones no barrier that somebody was stuck at."""
+        program = self.machine.program
+        held = frozenset(point for point in program.events if "done" in isa.roles(self.cfg.body[point]))
+        machines: list[Machine] = []
+        for _ in range(MOST_RELEASES):
+            machines.append(self.rerun(Repair(skipped=held)))
+            stuck = {program.segments[strand.at].point for strand in machines[-1].blocked}
+            if stuck <= held:
+                break
+            held |= stuck
+        return machines
 
     def _mends(self, repair: Repair) -> bool:
         self.trials += 1
@@ -347,7 +362,9 @@ class _Diagnosis:
             rank = barrier.address >> RANK_SHIFT
             family = [a for a in (group.barriers if group else ()) if a >> RANK_SHIFT == rank]
             served = (barrier.address,) if ended else (*family, barrier.address)
-            if not any(is_touched(again, served) for again in reruns) and not self._unreached_arrivals(reruns):
+            if any(is_touched(again, served) for again in (*reruns, *self._unhindered)):
+                continue
+            if not self._unreached_arrivals([*reruns, *self._unhindered]):
                 return self._incident(
                     Fault.NO_ARRIVAL,
                     point,
