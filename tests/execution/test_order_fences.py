@@ -89,6 +89,13 @@ class TestTensorMemoryFences:
         snippet = access + before + "bar.sync 0;\n" + after + self.PRODUCT + self.DONE
         assert self._doubts(snippet) == expected
 
+    def test_the_first_fence_may_come_before_the_wait_for_the_loads(self) -> None:
+        load, done = self.LOAD.splitlines()
+        snippet = f"{load}\n{BEFORE}{done}\nbar.sync 0;\n{AFTER}{self.PRODUCT}{self.DONE}"
+        assert self._doubts(snippet) == set()
+        late = f"{BEFORE}{load}\n{done}\nbar.sync 0;\n{AFTER}{self.PRODUCT}{self.DONE}"
+        assert self._doubts(late) == {NOT_SENT}
+
     def test_a_commit_contains_the_first_fence(self) -> None:
         assert self._doubts(self.PRODUCT + self.DONE + AFTER + self.LOAD) == set()
 

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ptxlint.execution.strand import WARP
-
 Line: TypeAlias = tuple[str, int, int]
 """A time line: its kind, the CTA's rank (0 for mbarriers), the warp, the thread (tensor core) or the address.
 
@@ -95,11 +93,6 @@ class Clock:
             for key, time in other.acquired.items():
                 self.acquired[key] = max(time, self.acquired.get(key, 0))
 
-    def hand_over(self, rank: int, warp: int) -> None:
-        """tcgen05.fence::before_thread_sync by a warp: its own accesses to tensor memory that are over."""
-        own = {line: time for line, time in self.known.items() if _is_in_tensor_memory(line, rank, warp)}
-        advance(self.sent, own)
-
     def take_over(self) -> None:
         """tcgen05.fence::after_thread_sync: all accesses to tensor memory that are known to be over, or handed over."""
         for times in (self.known, self.sent):
@@ -108,11 +101,6 @@ class Clock:
     def knows(self, moment: Moment) -> bool:
         """Whether something is known to be over."""
         return self.known.get(moment.line, 0) >= moment.time
-
-
-def _is_in_tensor_memory(line: Line, rank: int, warp: int) -> bool:
-    kind, of_rank, number = line
-    return kind in PIPELINED and of_rank == rank and (number // WARP if kind == TENSOR_CORE else number) == warp
 
 
 def _of_engines(times: Mapping[Line, int]) -> Mapping[Line, int]:

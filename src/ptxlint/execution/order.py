@@ -13,6 +13,8 @@ from ptxlint.execution.clock import (
     CP_ASYNC,
     INITIALIZATION,
     TENSOR_CORE,
+    TENSOR_LOAD,
+    TENSOR_STORE,
     WARP_LINE,
     Clock,
     Line,
@@ -58,7 +60,7 @@ class Order:
         self.conflicts: dict[tuple[Failure, int, int], Conflict] = {}
         self.contested: dict[tuple[Failure, int, int], Conflict] = {}
         self.has_tensor_fences = False
-        self.started: set[Line] = set()
+        self.begun: dict[Line, int] = {}
         self.ready: dict[tuple[int, int], Clock] = {}
         self.waiting: dict[tuple[int, int], Clock] = {}
         self.initialized: dict[int, Access] = {}
@@ -192,15 +194,21 @@ class Order:
         """tcgen05.fence::before_thread_sync or ::after_thread_sync."""
         self.has_tensor_fences = True
         for warp, lanes in self._warps(agent).items():
-            clock = self.clock(agent.rank, warp)
             if before:
-                clock.hand_over(agent.rank, warp)
-                for thread in lanes:
-                    line = (TENSOR_CORE, agent.rank, thread)
-                    if line in self.started:
-                        clock.sent[line] = self._close(line)
+                self._hand_over(agent.rank, warp, lanes)
             else:
-                clock.take_over()
+                self.clock(agent.rank, warp).take_over()
+
+    def _hand_over(self, rank: int, warp: int, threads: frozenset[int]) -> None:
+        """What a warp, or these of its threads, have done to tensor memory so far may be handed over."""
+        sent = self.clock(rank, warp).sent
+        for line in ((TENSOR_LOAD, rank, warp), (TENSOR_STORE, rank, warp)):
+            if line in self.begun:
+                sent[line] = self.begun[line]
+        for thread in threads:
+            line = (TENSOR_CORE, rank, thread)
+            if line in self.begun:
+                sent[line] = self._close(line)
 
     def doubtful(self) -> tuple[Conflict, ...]:
         """The contested conflicts; a kernel that fences tensor memory nowhere does not mean to."""
@@ -290,7 +298,6 @@ class Order:
     def until_commit(self, agent: Agent) -> Moment:
         """When an MMA that is issued now will be over: with whatever its thread's next commits complete."""
         line = (TENSOR_CORE, agent.rank, agent.threads[0])
-        self.started.add(line)
         return Moment(line, self.epochs.get(line, 0) + 1)
 
     def tensor_commit(self, agent: Agent, address: int, phase: int) -> None:
@@ -300,8 +307,8 @@ class Order:
         epoch = self._close(line)
         for known in (clock.known, clock.fenced, clock.strict, clock.whole, clock.sent):
             known[line] = max(known.get(line, 0), epoch)
-        for warp in self._warps(agent):
-            self.clock(agent.rank, warp).hand_over(agent.rank, warp)
+        for warp, lanes in self._warps(agent).items():
+            self._hand_over(agent.rank, warp, lanes)
         self.arrive(agent, address, phase)
 
     # Accesses
@@ -328,6 +335,8 @@ class Order:
         if moment is None:
             self._note_lanes(agent, warp, clock)
         over = moment or Moment(line, clock.known[line])
+        if space is Space.TENSOR:
+            self.begun[over.line] = over.time
         for interval in intervals:
             start, stop = interval
             made = Access(
