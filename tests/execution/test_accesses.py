@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ptxlint.execution import lower
@@ -44,8 +46,9 @@ def touched(snippet: str, threads: int = 32, cluster: int = 1) -> list[Access]:
     order = Order()
     binding = Binding((threads, 1, 1), (cluster, 1, 1), (4, 1, 1), 4096, Assumed(13))
     Machine(program, binding, SCHEDULES[0], 20_000, order=order).run()
-    kept = {id(access): access for page in order.shadow.values() for access in page}
-    return sorted(kept.values(), key=lambda access: (access.point, access.interval))
+    kept = [touch for shadow in order.shadow.values() for touch in shadow.between(0, 1 << 64)]
+    made = [replace(touch.access, interval=interval) for touch in kept for interval in touch.place.intervals]
+    return sorted(made, key=lambda access: (access.point, access.interval))
 
 
 def intervals(snippet: str, threads: int = 32) -> list[Interval]:

@@ -84,6 +84,11 @@ def is_asynchronous(instruction: Instruction) -> bool:
     return row is not None and row.opens is not None and any(True for _ in _touched(instruction))
 
 
+def is_generic_write(instruction: Instruction) -> bool:
+    """Whether an instruction writes shared memory through the generic proxy."""
+    return any(a.mode is not Mode.READ and a.proxy is Proxy.GENERIC for a in _touched(instruction))
+
+
 def _moves_time(row: Row, instruction: Instruction) -> bool:
     coverage = isa.covers(instruction)
     return row.commits in KINDS or row.waits in KINDS or (coverage is not None and _fences_shared(instruction))
@@ -251,7 +256,7 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
     is_by_warp = row.opens in (Tracking.TCGEN05_LD, Tracking.TCGEN05_ST)
     locate = _locator(instruction, access, is_tensor=is_tensor)
 
-    placed: dict[tuple[Agent, Value, int], list[tuple[int, list[Interval]]]] = {}
+    placed: dict[tuple[Agent, Value, int], list[tuple[int, tuple[Interval, ...]]]] = {}
 
     def run(strand: Strand, order: Order, positions: Positions) -> None:
         who = _agent(strand, positions)
@@ -275,7 +280,9 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
                 what=what,
             )
 
-    def place(strand: Strand, positions: Positions, held: Value, size: int) -> Iterator[tuple[int, list[Interval]]]:
+    def place(
+        strand: Strand, positions: Positions, held: Value, size: int
+    ) -> Iterator[tuple[int, tuple[Interval, ...]]]:
         at = range(len(strand.threads)) if positions is None else positions
         for warp, members in _by_warp(strand, at).items():
             if is_rows and warp % WARPS_PER_GROUP:
@@ -283,7 +290,7 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
             addresses = {held[i] + offset for i in members} if held.__class__ is tuple else {held + offset}
             if is_by_warp:
                 addresses = {_in_quarter_of(warp, address) for address in addresses}
-            intervals = merged(i for address in addresses for i in locate(address, size, strand.cta.rank))
+            intervals = tuple(merged(i for address in addresses for i in locate(address, size, strand.cta.rank)))
             if intervals:
                 yield warp, intervals
 

@@ -109,6 +109,5 @@ def _of_engines(times: Mapping[Line, int]) -> Mapping[Line, int]:
 
 def advance(mine: dict[Line, int], theirs: Mapping[Line, int]) -> None:
     """Raise times to those of another map where they are later."""
-    for line, time in theirs.items():
-        if mine.get(line, -1) < time:
-            mine[line] = time
+    known = mine.get
+    mine.update({line: time for line, time in theirs.items() if known(line, -1) < time} if mine else theirs)

@@ -8,7 +8,7 @@ from typing import Any
 from ptxlint.execution.arithmetic import Input, constant
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.strand import Strand
-from ptxlint.execution.values import lift, spread, uniform
+from ptxlint.execution.values import Value, lift, spread, uniform
 from ptxlint.ir import Address, Immediate, Instruction, Operand, Vector
 
 ALL_ONES = 0xFFFFFFFF
@@ -36,41 +36,69 @@ def move(source: int, target: int) -> Step:
 
 def unary(function: Scalar, first: int, target: int) -> Step:
     """The closure of a function of one slot."""
+    known: dict[Value, Value] = {}
 
     def run(strand: Strand) -> None:
         registers = strand.registers
         a = registers[first]
-        registers[target] = uniform(list(map(function, a))) if a.__class__ is tuple else function(a)
+        if a.__class__ is not tuple:
+            registers[target] = function(a)
+            return
+        result = known.get(a)
+        if result is None:
+            result = uniform(list(map(function, a)))
+            _remember(known, a, result)
+        registers[target] = result
 
     return run
 
 
 def binary(function: Scalar, first: int, second: int, target: int) -> Step:
     """The closure of a function of two slots."""
+    known: dict[tuple[Value, Value], Value] = {}
 
     def run(strand: Strand) -> None:
         registers = strand.registers
         a, b = registers[first], registers[second]
-        if a.__class__ is tuple or b.__class__ is tuple:
-            registers[target] = lift(function, (a, b), len(strand.threads))
-        else:
+        if a.__class__ is not tuple and b.__class__ is not tuple:
             registers[target] = function(a, b)
+            return
+        result = known.get((a, b))
+        if result is None:
+            result = lift(function, (a, b), len(strand.threads))
+            _remember(known, (a, b), result)
+        registers[target] = result
 
     return run
 
 
 def ternary(function: Scalar, first: int, second: int, third: int, target: int) -> Step:
     """The closure of a function of three slots."""
+    known: dict[tuple[Value, Value, Value], Value] = {}
 
     def run(strand: Strand) -> None:
         registers = strand.registers
         a, b, c = registers[first], registers[second], registers[third]
-        if a.__class__ is tuple or b.__class__ is tuple or c.__class__ is tuple:
-            registers[target] = lift(function, (a, b, c), len(strand.threads))
-        else:
+        if a.__class__ is not tuple and b.__class__ is not tuple and c.__class__ is not tuple:
             registers[target] = function(a, b, c)
+            return
+        result = known.get((a, b, c))
+        if result is None:
+            result = lift(function, (a, b, c), len(strand.threads))
+            _remember(known, (a, b, c), result)
+        registers[target] = result
 
     return run
+
+
+MOST_KNOWN = 64
+"""How many results a closure remembers. Runs repeat each other: their schedules differ, their values hardly do."""
+
+
+def _remember(known: dict[Any, Value], key: Value, result: Value) -> None:
+    if len(known) >= MOST_KNOWN:
+        known.clear()
+    known[key] = result
 
 
 def several(function: Scalar, inputs: Sequence[int], outputs: Sequence[int]) -> Step:

@@ -141,8 +141,10 @@ class _Engine:
         marks = {point: tuple(slices.synchronization_reads(body[point])) for point in self.seeds}
         marks |= {p: tuple(slices.synchronization_reads(i)) for p, i in enumerate(body) if events.is_remote_access(i)}
         self.marks = marks
-        self.slice = slices.compute(self.cfg, marks)
-        self.program: Program = lower.lower(self.cfg, self.slice, self.layout)
+        self.slicer = slices.Slicer(self.cfg)
+        self.slice = self.slicer.slice(marks)
+        self.closures = lower.Closures(self.cfg)
+        self.program: Program = lower.lower(self.cfg, self.slice, self.layout, closures=self.closures)
         self.pointers = inputs.pointer_parameters(self.cfg)
         self.indices = inputs.parameter_indices(self.function)
         self.spent = 0
@@ -401,8 +403,8 @@ class _Engine:
     ) -> Ordered:
         """Accesses to common bytes that lack order in each schedule, with the events of the first run of that kind.
 
-        Besides the inputs of the runs, loops of no and of one trip are tried where there are proxy fences: a loop that
-        is skipped leaves accesses bare.
+        Besides the inputs of the runs, loops of no and of one trip are tried where they may hold proxy fences: a loop
+        that is skipped leaves accesses bare.
         """
         body = self.cfg.body
         data = {
@@ -414,15 +416,14 @@ class _Engine:
         if not data and not maps and not any("relaxed" in instruction.modifiers for instruction in body):
             return NOT_ORDERED
         seeds = {**data, **self.marks}
-        wider = slices.compute(self.cfg, {**seeds, **{p: (*seeds.get(p, ()), *more) for p, more in maps.items()}})
+        wider = self.slicer.slice({**seeds, **{p: (*seeds.get(p, ()), *more) for p, more in maps.items()}})
         program = replace(
-            lower.lower(self.cfg, wider, self.layout, frozenset(data), frozenset(maps)),
+            lower.lower(self.cfg, wider, self.layout, frozenset(data), frozenset(maps), self.closures),
             initializers=self.program.initializers,
             extents=ordered.box_extents(runs[0].machine.events),
         )
         binding = runs[0].binding
-        is_fenced = any(isa.covers(instruction) is not None for instruction in body)
-        sizes = ordered.FEW_TRIPS if is_fenced else ()
+        sizes = ordered.FEW_TRIPS if self._may_skip_fences() else ()
         few = (self._binding(binding.block, binding.cluster, size) for size in sizes)
         away = (run.binding for run in runs if run.binding is not binding)
         first = NOT_ORDERED
@@ -435,6 +436,16 @@ class _Engine:
                 return found
             first = first if first.events else found
         return first
+
+    def _may_skip_fences(self) -> bool:
+        """Whether assumed integers decide if a proxy fence runs, or in a kernel with such fences a write for them."""
+        body = self.cfg.body
+        fences = {point for point, instruction in enumerate(body) if isa.covers(instruction) is not None}
+        if not fences:
+            return False
+        decided = self.slicer.spread(lambda instruction: inputs.is_assumed(instruction, self.pointers))[1]
+        writes = {point for point, instruction in enumerate(body) if accesses.is_generic_write(instruction)}
+        return any(self.cfg.block_of[point] in decided for point in fences | writes)
 
     def _result(
         self,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ptxlint import isa
 from ptxlint.cfg import Cfg
 from ptxlint.execution.layout import GLOBAL_BASE, PARAMETER_WINDOW
-from ptxlint.ir import Address, Function, Register, Symbol
+from ptxlint.ir import Address, Function, Instruction, Register, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,21 @@ def pointer_parameters(cfg: Cfg) -> frozenset[tuple[str, int]]:
     return frozenset(found)
 
 
+def is_assumed(instruction: Instruction, pointers: frozenset[tuple[str, int]]) -> bool:
+    """Whether an instruction may bring in an assumed integer: a load of memory, or of what is no pointer."""
+    if instruction.opcode not in ("ld", "ldu", "atom", "call"):
+        return False
+    address = isa.roles(instruction).get("address")
+    if "param" not in instruction.modifiers or not isinstance(address, Address) or not isinstance(address.base, Symbol):
+        return True
+    start = address.base.offset + address.offset
+    words = (start + 8 * index for index, _ in enumerate(isa.writes(instruction)))
+    return any((address.base.name, word) not in pointers for word in words)
+
+
 def parameter_indices(function: Function) -> dict[str, int]:
     """The position of each parameter."""
     return {parameter.name: index for index, parameter in enumerate(function.parameters)}
 
 
-__all__ = ["PARAMETER_WINDOW", "Assumed", "parameter_indices", "pointer_parameters"]
+__all__ = ["PARAMETER_WINDOW", "Assumed", "is_assumed", "parameter_indices", "pointer_parameters"]

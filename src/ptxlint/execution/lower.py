@@ -24,9 +24,54 @@ def lower(
     layout: Layout,
     data: frozenset[int] = frozenset(),
     maps: frozenset[int] = frozenset(),
+    closures: Closures | None = None,
 ) -> Program:
-    """The program of a function's slice; `data` are the seeds that report their accesses, `maps` those to maps."""
-    return _Lowering(cfg, slice_, layout, data, maps).run()
+    """The program of a function's slice; `data` are the seeds that report their accesses, `maps` those to maps.
+
+    `closures` has what another program of the same function was made of.
+    """
+    return _Lowering(cfg, slice_, layout, data, maps, closures or Closures(cfg)).run()
+
+
+class Closures:
+    """Closures of a function's instructions, which its programs share with the slots that they read and write.
+
+    unknown: the instructions whose meaning is not known.
+    """
+
+    def __init__(self, cfg: Cfg) -> None:
+        self.body = cfg.body
+        self.slots = Slots()
+        self.parameters = frozenset(parameter.name for parameter in cfg.function.parameters)
+        self.unknown: set[int] = set()
+        self._results: dict[int, Step] = {}
+        self._events: dict[int, tuple[events.Event | None, events.Blocking | None]] = {}
+
+    def result(self, point: int) -> Step:
+        """What an instruction does to registers and memory."""
+        if point not in self._results:
+            self._results[point] = self._result(point)
+        return self._results[point]
+
+    def event(self, point: int) -> tuple[events.Event | None, events.Blocking | None]:
+        """What a synchronization instruction does to barriers."""
+        if point not in self._events:
+            self._events[point] = events.build(self.body[point], point, self.slots)
+        return self._events[point]
+
+    def _result(self, point: int) -> Step:
+        instruction = self.body[point]
+        step = compute.build(instruction, self.slots, self.parameters)
+        if step is None:
+            self.unknown.add(point)
+            step = compute.unknown(instruction, self.slots)
+        if instruction.guard is None:
+            return step
+        guard = self.slots.register(instruction.guard.register.name)
+        targets = [self.slots.register(register.name) for register in isa.writes(instruction)]
+        is_by_part = instruction.opcode in ("st", "atom", "red") or instruction.opcode in lanes.MAKERS
+        guarded = compute.guarded_effect if is_by_part else compute.guarded
+        return guarded(step, guard, instruction.guard.negated, targets)
 
 
 def _sequence(steps: Sequence[Step]) -> Step | None:
@@ -46,18 +91,25 @@ def _sequence(steps: Sequence[Step]) -> Step | None:
 class _Lowering:
     """Builds the segments; block numbers are resolved to segments through forward references."""
 
-    def __init__(self, cfg: Cfg, slice_: Slice, layout: Layout, data: frozenset[int], maps: frozenset[int]) -> None:
+    def __init__(
+        self,
+        cfg: Cfg,
+        slice_: Slice,
+        layout: Layout,
+        data: frozenset[int],
+        maps: frozenset[int],
+        closures: Closures,
+    ) -> None:
         self.cfg = cfg
         self.slice = slice_
-        self.slots = Slots()
+        self.closures = closures
+        self.slots = closures.slots
         self.layout = layout
-        self.parameters = frozenset(parameter.name for parameter in cfg.function.parameters)
         self.events = frozenset(p for p in slice_.seeds if events.is_event(cfg.body[p]))
         self.accesses = frozenset(p for p in slice_.seeds if p in data)
         self.maps = maps
         self.starts: dict[int, int] = {}
         self.segments: list[Segment] = []
-        self.unknown: list[int] = []
         self.finish = 0
 
     def run(self) -> Program:
@@ -88,7 +140,7 @@ class _Lowering:
             self.segments,
             self.slots,
             tuple(dict.fromkeys([*varying, *special, *carry])),
-            unknown=self.unknown,
+            unknown=sorted(self.closures.unknown & self.slice.points),
             events=self.events,
             definitions=self.slice.definitions,
             maps=boxes.tensor_maps(self.cfg, self.slice.definitions),
@@ -146,28 +198,14 @@ class _Lowering:
         if events.is_remote_access(instruction):
             steps.append(events.noting_remote(instruction, point, events.Reader(self.slots, instruction)))
         if point in self.slice.valued:
-            steps.append(self._plain_step(point))
+            steps.append(self.closures.result(point))
         return _sequence(steps)
-
-    def _plain_step(self, point: int) -> Step:
-        instruction = self.cfg.body[point]
-        step = compute.build(instruction, self.slots, self.parameters)
-        if step is None:
-            self.unknown.append(point)
-            step = compute.unknown(instruction, self.slots)
-        if instruction.guard is None:
-            return step
-        guard = self.slots.register(instruction.guard.register.name)
-        targets = [self.slots.register(register.name) for register in isa.writes(instruction)]
-        is_by_part = instruction.opcode in ("st", "atom", "red") or instruction.opcode in lanes.MAKERS
-        guarded = compute.guarded_effect if is_by_part else compute.guarded
-        return guarded(step, guard, instruction.guard.negated, targets)
 
     # Synchronization points
 
     def _event(self, point: int, here: int) -> End:
         instruction = self.cfg.body[point]
-        event, blocking = events.build(instruction, point, self.slots)
+        event, blocking = self.closures.event(point)
         following = here + 1
         end = self._acting(instruction, event, blocking, here, following)
         if "done" in isa.roles(instruction):

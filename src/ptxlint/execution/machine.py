@@ -602,17 +602,17 @@ class Machine:
         self.record(kind, strand.agent, point, number=number, amount=count or everyone, phase=barrier.generation)
         if self.order is not None:
             self.order.bar_arrive(strand.agent, number, barrier.generation)
-        for warp, positions in strand.warps().items():
+        for warp, arriving in strand.lanes().items():
             if not waits and warp in barrier.arrivers:
                 earlier = ((barrier.arrivers[warp], "arrived here before"),)
                 self.blame(Fault.RUN_AHEAD, point, strand.agent, number, earlier, warp=warp)
             lanes = barrier.lanes.setdefault(warp, set())
-            lanes.update(strand.threads[i] for i in positions)
+            lanes |= arriving
             barrier.points[warp] = point
             if not waits:
                 barrier.arrivers[warp] = point
             if predicate:
-                barrier.values.update((strand.threads[i], predicate[i]) for i in positions)
+                barrier.values.update((strand.threads[i], predicate[i]) for i in strand.warps()[warp])
             if lanes >= cta.live[warp]:
                 barrier.admit(warp)
             elif aligned and not self.released_joins:

@@ -35,6 +35,7 @@ from ptxlint.execution.conflict import (
 )
 from ptxlint.execution.demands import missing
 from ptxlint.execution.groups import Groups
+from ptxlint.execution.shadow import PAGE_SHIFT, Place, Shadow
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy
 
@@ -56,7 +57,7 @@ class Order:
         self.clusters: dict[int, Clock] = {}
         self.groups = Groups()
         self.epochs: dict[Line, int] = {}
-        self.shadow: dict[tuple[Space, int], list[Access]] = {}
+        self.shadow: dict[Space, Shadow[Access]] = {space: Shadow() for space in Space}
         self.conflicts: dict[tuple[Failure, int, int], Conflict] = {}
         self.contested: dict[tuple[Failure, int, int], Conflict] = {}
         self.has_tensor_fences = False
@@ -337,15 +338,27 @@ class Order:
         over = moment or Moment(line, clock.known[line])
         if space is Space.TENSOR:
             self.begun[over.line] = over.time
-        for interval in intervals:
-            start, stop = interval
-            made = Access(
-                space, interval, is_write, proxy, over, point, agent, warp, turn, self.when, is_atomic, what, otherwise
-            )
-            if point in self.watched:
-                self.history.append(made)
-            for page in range(start >> PAGE_SHIFT, (stop - 1 >> PAGE_SHIFT) + 1):
-                self._check(made, (space, page), clock)
+        place = self.shadow[space].place(tuple(intervals))
+        if not place.intervals:
+            return
+        made = Access(
+            space,
+            place.intervals[0],
+            is_write,
+            proxy,
+            over,
+            point,
+            agent,
+            warp,
+            turn,
+            self.when,
+            is_atomic,
+            what,
+            otherwise,
+        )
+        if point in self.watched:
+            self.history.extend(replace(made, interval=interval) for interval in place.intervals)
+        self._compare(made, place, clock)
 
     def _note_lanes(self, agent: Agent, warp: int, clock: Clock) -> None:
         """Remember which lanes have accessed memory since their warp last converged; other lanes begin a new time."""
@@ -356,27 +369,44 @@ class Order:
                 self._tick(agent.rank, warp, clock)
             since[lanes] = clock.known["warp", agent.rank, warp]
 
-    def _check(self, made: Access, page: tuple[Space, int], clock: Clock) -> None:
-        """Compare an access with those before it on a page, and let it take the place of those that it covers."""
-        start, stop = made.interval
-        first = page[1] << PAGE_SHIFT
-        last = first + (1 << PAGE_SHIFT)
-        kept: list[Access] = []
-        held = self.shadow.get(page, ())
-        for at, other in enumerate(held):
-            other_start, other_stop = other.interval
-            if other_start >= stop or start >= other_stop:
-                kept.append(other)
-                continue
-            if made.is_write or other.is_write:
-                failure = missing(other, made, clock)
-                if failure is not None:
-                    self._note(failure, made, held, at, clock)
-            replaces = made.is_write or (not other.is_write and other.moment.line == made.moment.line)
-            if not (replaces and start <= max(other_start, first) and min(other_stop, last) <= stop):
-                kept.append(other)
-        kept.append(made)
-        self.shadow[page] = kept
+    def _compare(self, made: Access, place: Place[Access], clock: Clock) -> None:
+        """Compare an access with those before it, and let it take the place of those that it covers."""
+        shadow = self.shadow[made.space]
+        earlier = shadow.before(place)
+        compared = earlier if made.is_write else [touch for touch in earlier if touch.access.is_write]
+        if any(self._is_news(touch.access, made, clock) for touch in compared):
+            self._note_all(made, place, clock)
+        line = made.moment.line
+        own = {touch for touch in earlier if not touch.access.is_write and touch.access.moment.line == line}
+        shadow.add(made, place, earlier if made.is_write else own)
+
+    def _is_news(self, first: Access, second: Access, clock: Clock) -> bool:
+        """Whether accesses to common bytes conflict, for the first time at that pair of places, or between warps."""
+        failure = missing(first, second, clock)
+        if failure is None:
+            return False
+        kept = self.contested if failure in CONTESTED else self.conflicts
+        known = kept.get((failure, first.point, second.point))
+        return known is None or (known.is_own and not Conflict(failure, first, second).is_own)
+
+    def _note_all(self, made: Access, place: Place[Access], clock: Clock) -> None:
+        """Note the conflicts of an access: for each of its intervals from the lowest page on, and with earlier ones
+        first."""
+        for start, stop in place.intervals:
+            second = replace(made, interval=(start, stop))
+            for page in range(start >> PAGE_SHIFT, (stop - 1 >> PAGE_SHIFT) + 1):
+                first, last = page << PAGE_SHIFT, page + 1 << PAGE_SHIFT
+                held = [
+                    replace(touch.access, interval=interval)
+                    for touch in self.shadow[made.space].between(first, last)
+                    for interval in touch.place.intervals
+                    if interval[0] < last and first < interval[1]
+                ]
+                for at, other in enumerate(held):
+                    if (made.is_write or other.is_write) and meet(other, second):
+                        failure = missing(other, second, clock)
+                        if failure is not None:
+                            self._note(failure, second, held, at, clock)
 
     def _note(self, failure: Failure, second: Access, held: Sequence[Access], at: int, clock: Clock) -> None:
         """Keep a conflict: one for each failure and pair of places, rather one between warps than one within a warp.
@@ -402,6 +432,3 @@ class Order:
 
 NOTHING = Clock()
 """What a warp knows that has not heard of anything."""
-
-PAGE_SHIFT = 9
-"""The shadow memory is kept by pages of so many address bits, so that an access meets only what lies near it."""

@@ -9,7 +9,7 @@ are not taken: their region is skipped, from the branch to its immediate post-do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ptxlint import isa
@@ -50,26 +50,44 @@ class Slice:
 
 def compute(cfg: Cfg, seeds: Mapping[int, Iterable[Register]]) -> Slice:
     """The slice of a body for these points, each with the registers that it needs."""
-    passable = _passable(cfg)
-    ends = _post_dominators(cfg, passable)
-    joins = {**ends, **_post_dominators(cfg, passable, guarded_exits=False)}
-    controllers = _controllers(cfg, passable, ends)
-    definitions = _definitions(cfg)
-    everywhere = frozenset(point for block in passable for point in cfg.blocks[block].points)
-    varying = _varying(cfg, everywhere, controllers)
-    closure = _Closure(cfg, definitions, controllers, passable, varying)
-    closure.run(seeds)
-    points = frozenset(closure.points)
-    skips = {
-        block.index: ends[block.index]
-        for block in cfg.blocks
-        if block.index in passable
-        and block.points
-        and _branches(cfg.body[block.stop - 1])
-        and block.stop - 1 not in points
-        and len({edge.target for edge in block.successors}) + block.leaves > 1
-    }
-    return Slice(points, varying, skips, joins, frozenset(seeds), definitions, frozenset(closure.valued))
+    return Slicer(cfg).slice(seeds)
+
+
+class Slicer:
+    """Slices of one body. What does not depend on the seeds is worked out once."""
+
+    def __init__(self, cfg: Cfg) -> None:
+        self.cfg = cfg
+        self.passable = _passable(cfg)
+        self.ends = _post_dominators(cfg, self.passable)
+        self.joins = {**self.ends, **_post_dominators(cfg, self.passable, guarded_exits=False)}
+        self.controllers = _controllers(cfg, self.passable, self.ends)
+        self.definitions = _definitions(cfg)
+        self.varying = self.spread(_is_lane_source)[0]
+        self.stores = _stores(cfg, self.varying)
+
+    def slice(self, seeds: Mapping[int, Iterable[Register]]) -> Slice:
+        """The slice for these points, each with the registers that it needs."""
+        cfg = self.cfg
+        closure = _Closure(self)
+        closure.run(seeds)
+        points = frozenset(closure.points)
+        skips = {
+            block.index: self.ends[block.index]
+            for block in cfg.blocks
+            if block.index in self.passable
+            and block.points
+            and _branches(cfg.body[block.stop - 1])
+            and block.stop - 1 not in points
+            and len({edge.target for edge in block.successors}) + block.leaves > 1
+        }
+        valued = frozenset(closure.valued)
+        return Slice(points, self.varying, skips, self.joins, frozenset(seeds), self.definitions, valued)
+
+    def spread(self, is_source: Callable[[Instruction], bool]) -> tuple[frozenset[str], frozenset[int]]:
+        """How far the results of some instructions reach, over data and control: the registers that depend on them, and
+        the blocks that run or not by such a register."""
+        return _spread(self.cfg, self.passable, self.controllers, is_source)
 
 
 def _branches(instruction: Instruction) -> bool:
@@ -170,31 +188,18 @@ def _definitions(cfg: Cfg) -> dict[str, list[int]]:
 class _Closure:
     """The growing set of points, and the registers and memory that they read."""
 
-    def __init__(
-        self,
-        cfg: Cfg,
-        definitions: Mapping[str, Sequence[int]],
-        controllers: Mapping[int, set[int]],
-        passable: frozenset[int],
-        varying: frozenset[str],
-    ) -> None:
-        self.cfg = cfg
-        self.definitions = definitions
-        self.controllers = controllers
-        self.passable = passable
+    def __init__(self, slicer: Slicer) -> None:
+        self.cfg = slicer.cfg
+        self.definitions = slicer.definitions
+        self.controllers = slicer.controllers
+        self.passable = slicer.passable
+        self.stores = slicer.stores
         self.points: set[int] = set()
         self.valued: set[int] = set()
         self.wanted: set[str] = set()
         self.spaces: set[str] = set()
         self.blocks: set[int] = set()
         self.pending: list[int] = []
-        self.stores: dict[str, list[int]] = {}
-        for point, instruction in enumerate(cfg.body):
-            spaces = tuple(_stores_to(instruction))
-            if "local" not in spaces and _is_scattered(instruction, varying):
-                continue
-            for space in spaces:
-                self.stores.setdefault(space, []).append(point)
 
     def run(self, seeds: Mapping[int, Iterable[Register]]) -> None:
         for point in sorted(seeds):
@@ -330,53 +335,80 @@ def _space(instruction: Instruction) -> str:
     return "generic"
 
 
-def _varying(cfg: Cfg, points: frozenset[int], controllers: Mapping[int, set[int]]) -> frozenset[str]:
-    """Registers that may differ between the threads of one agent, over data and divergent control."""
+def _stores(cfg: Cfg, varying: frozenset[str]) -> dict[str, list[int]]:
+    """The stores that may leave a control word, by the state space."""
+    found: dict[str, list[int]] = {}
+    for point, instruction in enumerate(cfg.body):
+        spaces = tuple(_stores_to(instruction))
+        if "local" not in spaces and _is_scattered(instruction, varying):
+            continue
+        for space in spaces:
+            found.setdefault(space, []).append(point)
+    return found
+
+
+def _spread(
+    cfg: Cfg,
+    passable: frozenset[int],
+    controllers: Mapping[int, set[int]],
+    is_source: Callable[[Instruction], bool],
+) -> tuple[frozenset[str], frozenset[int]]:
     uses: dict[str, list[int]] = {}
     pending: list[str] = []
-    varying: set[str] = set()
+    reached: set[str] = set()
+    results: dict[int, tuple[str, ...]] = {}
 
     def mark(point: int) -> None:
-        for register in isa.writes(cfg.body[point]):
-            if register.name not in varying:
-                varying.add(register.name)
-                pending.append(register.name)
+        for name in results[point]:
+            if name not in reached:
+                reached.add(name)
+                pending.append(name)
 
     controlled: dict[int, list[int]] = {}
     for block, deciders in controllers.items():
         for decider in deciders:
             controlled.setdefault(decider, []).append(block)
-    for point in points:
-        instruction = cfg.body[point]
-        for register in isa.reads(instruction):
-            uses.setdefault(register.name, []).append(point)
-        row = isa.row(instruction)
-        if (
-            (row and row.name in CROSS_LANE_VARYING)
-            or any(map(_is_lane_dependent, instruction.operands))
-            or instruction.opcode in ("atom", "shfl", "vote", "redux")
-            or (instruction.opcode == "ld" and _space(instruction) in ("local", "generic"))
-        ):
-            mark(point)
-    divergent: set[int] = set()
+    sources = []
+    for index in passable:
+        for point in cfg.blocks[index].points:
+            instruction = cfg.body[point]
+            results[point] = tuple(register.name for register in isa.writes(instruction))
+            for register in isa.reads(instruction):
+                uses.setdefault(register.name, []).append(point)
+            if is_source(instruction):
+                sources.append(point)
+    for point in sources:
+        mark(point)
+    deciding: set[int] = set()
+    inside: set[int] = set()
     while pending:
-        name = pending.pop()
-        for point in uses.get(name, ()):
+        for point in uses.get(pending.pop(), ()):
             mark(point)
             block = cfg.block_of[point]
             if point == cfg.blocks[block].stop - 1 and _branches(cfg.body[point]):
                 region = [block]
                 while region:
                     decider = region.pop()
-                    if decider in divergent:
+                    if decider in deciding:
                         continue
-                    divergent.add(decider)
-                    for inside in controlled.get(decider, ()):
-                        region.append(inside)
-                        for inner in cfg.blocks[inside].points:
-                            if inner in points:
-                                mark(inner)
-    return frozenset(varying)
+                    deciding.add(decider)
+                    for inner in controlled.get(decider, ()):
+                        region.append(inner)
+                        inside.add(inner)
+                        for member in cfg.blocks[inner].points if inner in passable else ():
+                            mark(member)
+    return frozenset(reached), frozenset(inside)
+
+
+def _is_lane_source(instruction: Instruction) -> bool:
+    """Whether threads of one agent may get different results from an instruction with equal operands."""
+    row = isa.row(instruction)
+    return (
+        (row is not None and row.name in CROSS_LANE_VARYING)
+        or any(map(_is_lane_dependent, instruction.operands))
+        or instruction.opcode in ("atom", "shfl", "vote", "redux")
+        or (instruction.opcode == "ld" and _space(instruction) in ("local", "generic"))
+    )
 
 
 def _is_lane_dependent(operand: Operand) -> bool:

@@ -24,6 +24,7 @@ class Strand:
     """
 
     __slots__ = (
+        "_lanes",
         "_warps",
         "agent",
         "at",
@@ -59,6 +60,7 @@ class Strand:
         self.done = False
         self.tally = 0
         self._warps: dict[int, list[int]] | None = None
+        self._lanes: dict[int, frozenset[int]] | None = None
 
     def progress(self) -> None:
         """Note that the strand got somewhere: what it has been refused may be asked again."""
@@ -93,6 +95,13 @@ class Strand:
             for position, thread in enumerate(self.threads):
                 self._warps.setdefault(thread // WARP, []).append(position)
         return self._warps
+
+    def lanes(self) -> dict[int, frozenset[int]]:
+        """This strand's threads by warp."""
+        if self._lanes is None:
+            warps = self.warps().items()
+            self._lanes = {warp: frozenset(self.threads[i] for i in positions) for warp, positions in warps}
+        return self._lanes
 
 
 @dataclass(frozen=True, slots=True)
