@@ -155,6 +155,15 @@ class TestWaits:
         snippet += self.WAIT.format(label="TWO", barrier="bars+8") + self.ARRIVE.format("bars") + "D:"
         assert blamed(snippet)[0] is Fault.CYCLE
 
+    def test_arrivals_behind_further_waits_are_no_hope(self) -> None:
+        """What stands behind waits and barriers that nobody has come to yet is reached once nobody is held up."""
+        snippet = initialized(32, 32) + "setp.lt.u32 %p2, %r1, 32; @%p2 bra A;\n"
+        snippet += self.WAIT.format(label="ONE", barrier="bars")
+        snippet += self.WAIT.format(label="MORE", barrier="bars").replace(", 0;", ", 1;") + "bar.sync 1, 64;\n"
+        snippet += self.ARRIVE.format("bars+8") + "bra D;\nA:"
+        snippet += self.WAIT.format(label="TWO", barrier="bars+8") + self.ARRIVE.format("bars") + "D:"
+        assert blamed(snippet)[0] is Fault.CYCLE
+
     def test_the_right_order(self) -> None:
         snippet = initialized(32, 32) + "setp.lt.u32 %p2, %r1, 32; @%p2 bra A;\n"
         snippet += self.WAIT.format(label="ONE", barrier="bars") + self.ARRIVE.format("bars+8") + "bra D;\nA:"
