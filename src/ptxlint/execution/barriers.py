@@ -80,6 +80,11 @@ class Mbarrier:
         return (self.phase ^ parity) & 1 == 1
 
     @property
+    def is_unseen(self) -> bool:
+        """Whether no wait has yet returned true for the phase before the current one."""
+        return self.phase > 0 and self.observed < self.phase - 1
+
+    @property
     def is_due(self) -> bool:
         """Whether the phase completes now."""
         return self.pending <= 0 and self.tx == 0 and not self.unsized

@@ -99,6 +99,7 @@ class Machine:
         self.cancel_requests = 0
         self._serial = 0
         self._reported: set[tuple[Fault, int, int | None]] = set()
+        self._early: dict[int, Incident] = {}
         self.ready: deque[Strand] = deque()
         self.blocked: dict[Strand, None] = {}
         self.ctas = [Cta(rank, binding.threads) for rank in range(binding.cluster_size)]
@@ -125,6 +126,8 @@ class Machine:
                 self._advance(strand)
             elif not self._settle():
                 break
+        for address in [*self._early] if self.blocked else ():
+            self._note_overtaken(self.mbarriers[address])
         self._note_early_uses()
         self._note_unwaited()
         self._note_surplus()
@@ -315,10 +318,13 @@ class Machine:
         **details: int,
     ) -> None:
         """Add an incident, once for each fault, place and object."""
-        key = (fault, point, target)
+        self._admit(Incident(fault, point, agent, target, len(self.events), details, others))
+
+    def _admit(self, incident: Incident) -> None:
+        key = (incident.fault, incident.point, incident.object)
         if key not in self._reported:
             self._reported.add(key)
-            self.incidents.append(Incident(fault, point, agent, target, len(self.events), details, others))
+            self.incidents.append(incident)
 
     # Mbarriers
 
@@ -382,8 +388,9 @@ class Machine:
             return 0
         if expect:
             self._expect(barrier, agent, point, expect)
-        if barrier.phase > 0 and barrier.observed < barrier.phase - 1:
-            self.blame(Fault.OVERTAKE, point, agent, address, phase=barrier.phase, observed=barrier.observed)
+        if barrier.is_unseen and address not in self._early:
+            details = {"phase": barrier.phase, "observed": barrier.observed}
+            self._early[address] = Incident(Fault.OVERTAKE, point, agent, address, len(self.events), details)
         if count > barrier.pending and barrier.expected:
             earlier = tuple((a.point, f"{a.count} arrived here") for a in barrier.arrivals[-3:] if a.point != point)
             self.blame(
@@ -481,9 +488,20 @@ class Machine:
             self.blame(Fault.UNEXPECTED_COPY, copy.point, who, barrier.address, here, phase=barrier.phase)
             barrier.settle()
         while barrier.is_due and barrier.expected:
+            self._note_overtaken(barrier)
             barrier.turn()
             self.record(Kind.PHASE, None, -1, barrier, phase=barrier.phase - 1)
             self._wake_waiters(barrier.address)
+
+    def _note_overtaken(self, barrier: Mbarrier) -> None:
+        """The first arrival of a phase, if it came before anyone saw the last phase complete, and nobody has yet.
+
+        Waiters who come to see it while the phase goes on have lost nothing: in a cluster the arrivals of a peer may
+        run ahead of the wait of a CTA whose own arrivals the phase still needs.
+        """
+        early = self._early.pop(barrier.address, None)
+        if early is not None and barrier.is_unseen:
+            self._admit(early)
 
     def _wake_waiters(self, address: int) -> None:
         for strand in self.waiting.pop(address, ()):
