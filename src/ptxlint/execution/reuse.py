@@ -7,7 +7,7 @@ reader to writer is missing, or leads back from an earlier filling or from anoth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -214,7 +214,9 @@ def causes(
     comes before the writes that follow. Slots that run into each other are told once.
     """
     body = execution.body
-    found = [(conflicts, reuse(conflicts, execution)) for conflicts in groups]
+    early = {(c.second.point, c.first.point) for conflicts in groups for c in conflicts if c.first.is_write}
+    shown = [(conflicts, reuse(conflicts, execution)) for conflicts in groups]
+    found = [(conflicts, None if _is_unready(again, early) else again) for conflicts, again in shown]
     written = {
         place(body, access)
         for conflicts, again in found
@@ -222,7 +224,6 @@ def causes(
         for access in (conflict.first, conflict.second)
         if again is not None and access.is_write
     }
-    early = {(c.second.point, c.first.point) for conflicts in groups for c in conflicts if c.first.is_write}
     overlaps = [again for _, again in found if again is not None and again.why is Return.OVERLAP]
     for conflicts, again in found:
         if again in overlaps[1:]:
@@ -235,3 +236,13 @@ def causes(
         )
         if not follows:
             yield conflicts, again
+
+
+def _is_unready(again: Reuse | None, early: Collection[tuple[int, int]]) -> bool:
+    """Whether what looks like a slot handed back before its read is a read that does not wait for the slot either.
+
+    early: reads with the writes that they do not wait for.
+    """
+    if again is None or again.why is not Return.BEFORE_READ:
+        return False
+    return (again.conflict.first.point, again.conflict.second.point) in early
