@@ -40,8 +40,8 @@ TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
 
 
-SIZES = (13, 7, 300, 2000)
-"""Assumed integers, tried in turn while they reach more."""
+SIZES = (13, 7, 300, 800, 2000)
+"""Assumed integers, tried in turn while they reach more; 800 makes loops over tiles of 64 go round rings of 7 slots."""
 
 SMALL_SIZES = (4, 2, 1)
 """Assumed integers for kernels in which the first of SIZES exceeds the budget."""
