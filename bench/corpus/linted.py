@@ -69,7 +69,7 @@ def lint(task: Task, options: Options) -> Linted:
         found_in(report),
         (*faults, *((f"unreadable: {report.problem.message}",) if report.problem else ())),
         round(seconds, 3),
-        _ptxas_seconds(task.path) if task.is_timed else None,
+        ptxas_seconds(task.path) if task.is_timed else None,
     )
 
 
@@ -92,7 +92,8 @@ def _found(finding: Diagnosis) -> Found:
     )
 
 
-def _ptxas_seconds(path: Path) -> float:
+def ptxas_seconds(path: Path) -> float:
+    """Seconds of the processor that ptxas takes for a module."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assemble(path)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

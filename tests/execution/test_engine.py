@@ -142,6 +142,16 @@ class TestOutcome:
         assert executed(initialized() + race, 64).conflicts
         assert not executed(initialized() + race + "bar.sync 1, 96;", 64).conflicts
 
+    def test_without_data_accesses_all_else_is_the_same(self) -> None:
+        race = ".shared .align 4 .b32 x; st.shared.b32 [x], %r1; ld.shared.b32 %r9, [x];"
+        module = parse(module_of(initialized() + race))
+        launch = Launch((64, 1, 1), (1, 1, 1))
+        whole = execute(module, module.functions[0], launch)
+        bare = execute(module, module.functions[0], launch, with_accesses=False)
+        assert whole.conflicts
+        assert not bare.conflicts
+        assert [run.machine.events for run in bare.runs] == [run.machine.events for run in whole.runs]
+
     def test_a_witness_leads_to_the_fault(self) -> None:
         (defect,) = executed(initialized() + WAIT.format("L", "bars", 0, "L"), 32).defects
         assert defect.fault is Fault.NO_ARRIVAL

@@ -120,14 +120,15 @@ class Execution:
         return self.cfg.body
 
 
-def execute(module: Module, function: Function, launch: Launch) -> Execution:
-    """Run a kernel."""
-    return _Engine(module, function, launch).run()
+def execute(module: Module, function: Function, launch: Launch, *, with_accesses: bool = True) -> Execution:
+    """Run a kernel; without its data accesses no conflicts are found."""
+    return _Engine(module, function, launch, with_accesses).run()
 
 
 class _Engine:
-    def __init__(self, module: Module, function: Function, launch: Launch) -> None:
+    def __init__(self, module: Module, function: Function, launch: Launch, with_accesses: bool) -> None:
         self.launch = launches.stated(function, launch)
+        self.with_accesses = with_accesses
         self.function = inline.inline(function, module)
         endless = frozenset(f.name for f in module.functions if f.directive("noreturn"))
         self.cfg = graphs.build(self.function, endless)
@@ -406,6 +407,8 @@ class _Engine:
         Besides the inputs of the runs, loops of no and of one trip are tried where they may hold proxy fences: a loop
         that is skipped leaves accesses bare.
         """
+        if not self.with_accesses:
+            return NOT_ORDERED
         body = self.cfg.body
         data = {
             point: tuple(accesses.registers(instruction))
