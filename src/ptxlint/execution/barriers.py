@@ -65,6 +65,7 @@ class Mbarrier:
     phase: int = 0
     observed: int = -1
     live: bool = True
+    inval_point: int = -1
     raised: int = 0
     unsized: list[Copy] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)

@@ -338,7 +338,8 @@ class Machine:
             self.early.setdefault((point, address), EarlyUse(len(self.events), point, agent, address))
             return None
         if not barrier.live:
-            self.blame(Fault.AFTER_INVAL, point, agent, address, ((barrier.init_point, "initialized here"),))
+            places = ((barrier.init_point, "initialized here"), (barrier.inval_point, "invalidated here"))
+            self.blame(Fault.AFTER_INVAL, point, agent, address, places)
             return None
         if self.order is not None and agent is not None:
             self.order.when = len(self.events)
@@ -369,6 +370,7 @@ class Machine:
         barrier = self.mbarrier(address, point, strand.agent)
         if barrier is not None:
             barrier.live = False
+            barrier.inval_point = point
             self.record(Kind.INVAL, strand.agent, point, barrier)
 
     def arrive(
