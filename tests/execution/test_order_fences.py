@@ -298,6 +298,13 @@ class TestTensorMaps:
         last = wait(label="LAST") if "WAIT" not in after else ""
         assert self._found(begin + after + self.CHANGE + last) == expected
 
+    def test_maps_of_ctas_by_their_sm(self) -> None:
+        own = "mov.u32 %r9, %smid; mul.wide.u32 %rd4, %r9, 128; add.u64 %rd1, %rd1, %rd4;\n"
+        fences = self.RELEASE + self.ACQUIRE.format("%p1")
+        snippet = own + self.CHANGE + fences + self.USE.format("%p1") + wait()
+        assert found(self.BEGIN + snippet, 64, 2) == set()
+        assert found(self.BEGIN + snippet.replace(own, ""), 64, 2) == {UNORDERED}
+
     def test_other_memory_is_no_tensor_map(self) -> None:
         elsewhere = self.STORE.replace("[%rd1+16]", "[%rd2+16]")
         assert self._found(elsewhere + self.ACQUIRE.format("%p1") + self.USE.format("%p1") + wait()) == set()

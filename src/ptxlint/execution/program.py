@@ -183,7 +183,10 @@ class Program:
 
 
 def special(name: str, binding: Binding, rank: int, layout: Layout) -> Any:
-    """The value of a special register for the threads of a CTA. Source: PTX ISA, *Special Registers*."""
+    """The value of a special register for the threads of a CTA. Source: PTX ISA, *Special Registers*.
+
+    Each CTA of a cluster is taken to run on an SM of its own.
+    """
     head, _, component = name.partition(".")
     axis = "xyz".find(component) if component else 0
     block, cluster, grid = binding.block, binding.cluster, binding.grid
@@ -206,7 +209,7 @@ def special(name: str, binding: Binding, rank: int, layout: Layout) -> Any:
             return in_cluster[axis]
         case "%cluster_nctaid":
             return cluster[axis]
-        case "%cluster_ctarank":
+        case "%cluster_ctarank" | "%smid":
             return rank
         case "%cluster_nctarank":
             return binding.cluster_size
