@@ -121,10 +121,7 @@ class TestRings:
             WAIT_EMPTY + COPY + EXPECT,
             WAIT_EMPTY + HALVES + EXPECT,
             GUARDED + EXPECT + COPY,
-            pytest.param(
-                PEEK + WAIT_EMPTY + "READY:" + EXPECT + COPY,
-                marks=pytest.mark.xfail(strict=True, reason="26: no run reaches the wait behind a peek"),
-            ),
+            PEEK + WAIT_EMPTY + "READY:" + EXPECT + COPY,
         ],
         ids=["two copies", "expectation after the copy", "after two copies", "guarded first trips", "a peek first"],
     )

@@ -531,7 +531,8 @@ class Machine:
             strand.state = "ready"
             return True
         key = (point, address, parity)
-        if strand.state == "refused" and key not in strand.refused:
+        is_refused = self.schedule.refuses or strand.state == "refused"
+        if is_refused and key not in strand.refused:
             strand.refused |= {key}
             strand.state = "ready"
             self.record(Kind.POLL, strand.agent, point, barrier, parity, number=address)

@@ -18,10 +18,15 @@ class Turn(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One way for hardware to choose: the order of agents, and whether copies land at once or as late as possible."""
+    """One way for hardware to choose: the order of agents, and whether copies land at once or as late as possible.
+
+    `refuses`: a wait for a phase that is not complete returns false once before it blocks, as `mbarrier.try_wait` may
+    after its time limit (*mbarrier.test_wait, mbarrier.try_wait*); so the wait behind a peek is reached.
+    """
 
     order: Turn
     late_copies: bool = False
+    refuses: bool = False
 
     def __str__(self) -> str:
         return f"{self.order}, copies {'late' if self.late_copies else 'at once'}"
@@ -32,7 +37,7 @@ SCHEDULES = (
     Schedule(Turn.INITIALIZER_LAST),
     Schedule(Turn.UP),
     Schedule(Turn.DOWN, late_copies=True),
-    Schedule(Turn.FIFO, late_copies=True),
+    Schedule(Turn.FIFO, late_copies=True, refuses=True),
 )
 
 
