@@ -16,6 +16,8 @@ from typing import ClassVar
 import pytest
 
 from ptxlint import registry
+from ptxlint.lint import Options, lint_text
+from ptxlint.rule import Severity
 from ptxlint.testing import compared, found, marked
 
 HEAD = """\
@@ -392,3 +394,11 @@ def test_verdict(case: Case) -> None:
     text = case.kernel()
     difference = compared(text, marked(text), found(text, _rules()))
     assert not difference, difference
+
+
+@pytest.mark.parametrize(("semantics", "severity"), [("", Severity.WARNING), (".relaxed.cta", Severity.ERROR)])
+def test_nothing_but_the_fence_orders_a_relaxed_hand_over(semantics: str, severity: Severity) -> None:
+    case = TensorMemory("ld", "mma", "mbarrier", before=False, after="right")
+    text = case.kernel().replace("mbarrier.arrive.shared", f"mbarrier.arrive{semantics}.shared")
+    (finding,) = lint_text(text, "kernel.ptx", Options(_rules())).findings
+    assert (finding.rule, finding.severity) == ("missing-tcgen05-fence", severity)

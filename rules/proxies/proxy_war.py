@@ -15,7 +15,8 @@ class ProxyWar(Rule):
         its model preserves causality between proxies over no other way, and its example of
         `clusterlaunchcontrol.try_cancel` fences such a reuse. Against: what a thread has loaded into a register cannot
         be overwritten, an arrive that releases the slot comes after the load, and the rings of CUTLASS, Triton and
-        FlashAttention refill their slots so; no wrong result is known to come of it.
+        FlashAttention refill their slots so. Rings without the fence were right in every launch on an H200, with a
+        delay at each of their places.
     Fix: `fence.proxy.async.shared::cta` in the reading threads, after the reads and before the arrive or barrier that
         hands the bytes back.
     Not reported: reads that nothing orders before the write, which are races.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from ptxlint.facts import Facts, Mistake
+from ptxlint.facts import Clash, Facts, Mistake
 from ptxlint.rule import Finding, IsaRef, Rule, Severity
 
 
@@ -16,7 +17,8 @@ class MissingTcgen05Fence(Rule):
         `fence::after_thread_sync` before it goes on. `tcgen05.commit` contains the first fence, so who waits for an
         MMA needs the second alone, even in the same thread. Without it the compiler may move the access over the wait.
         A warning: the ISA also says that the ordinary memory model applies, ptxas 13.0 makes no instruction of either
-        fence, and Triton and the CuTe DSL leave both out.
+        fence, and Triton, CUTLASS and the CuTe DSL leave both out. An error where the arrive or the wait is relaxed, so
+        that the ordinary model orders nothing either.
     Fix: `tcgen05.fence::before_thread_sync` before the arrive or barrier, `tcgen05.fence::after_thread_sync` after the
         wait or barrier.
     Not reported: kernels without any `tcgen05.fence`; `tcgen05.dealloc`, which is synchronous; operations that are not
@@ -163,14 +165,21 @@ DONE:
         """Report the release that lacks the first fence, and the access that lacks the second."""
         for clash in facts.clashes(Mistake.TENSOR_RELEASE_UNFENCED):
             release = clash.release
-            yield clash.finding(
+            found = clash.finding(
                 f"{clash.unfinished} is handed over without tcgen05.fence::before_thread_sync; {clash.early} after it",
                 "run tcgen05.fence::before_thread_sync before this, in the threads that have used the tensor memory",
                 at=None if release is None else release.point,
             )
+            yield _judged(found, clash)
         for clash in facts.clashes(Mistake.TENSOR_ACQUIRE_UNFENCED):
-            yield clash.finding(
+            found = clash.finding(
                 f"{clash.early} after {clash.unfinished}, and there is no tcgen05.fence::after_thread_sync since the "
                 "wait for it",
                 "run tcgen05.fence::after_thread_sync after the wait or barrier",
             )
+            yield _judged(found, clash)
+
+
+def _judged(found: Finding, clash: Clash) -> Finding:
+    """An error where something relaxed on the way leaves the fence as the only thing that could order anything."""
+    return found if clash.weak is None or clash.is_guessed else replace(found, severity=Severity.ERROR)
