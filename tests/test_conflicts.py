@@ -127,3 +127,28 @@ def test_how_others_come_to_write_operands(between: str, mistake: Mistake) -> No
         "st.shared.u32 [%r3], %r1;\n"
     )
     assert clash.mistake is mistake
+
+
+def test_a_tensor_map_whose_address_goes_through_shared_memory_is_known() -> None:
+    body = """
+setp.ne.u32 %p2, %r1, 0;
+@%p2 bra CHANGED;
+tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd1;
+fence.proxy.tensormap::generic.release.gpu;
+st.shared.u64 [tile], %rd1;
+CHANGED:
+bar.sync 0;
+ld.shared.u64 %rd2, [tile];
+mov.u32 %r4, 0;
+@%p1 bra DONE;
+cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd2, {%r4}], [tile+128];
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+DONE:
+"""
+    assert [clash.mistake for clash in _clashes(body)] == [Mistake.MAP_UNACQUIRED]
+    read = body.replace(
+        "ld.shared.u64 %rd2, [tile];",
+        "ld.global.u64 %rd2, [%rd1+128];\nand.b64 %rd2, %rd2, 0;\nadd.u64 %rd2, %rd1, %rd2;",
+    )
+    assert not _clashes(read)

@@ -20,7 +20,12 @@ class Contents(Analysis[Registers]):
     Order     more registers
     Entry     none: parameters are no contents
     Transfer  a load, or an operation on such registers, makes its results such; any other frees them
+
+    With `trusts_shared` loads from shared memory are no contents: the run gives back what it has stored there.
     """
+
+    def __init__(self, *, trusts_shared: bool) -> None:
+        self.trusts_shared = trusts_shared
 
     def boundary(self) -> Registers:
         """No register."""
@@ -36,26 +41,34 @@ class Contents(Analysis[Registers]):
         results = frozenset(isa.writes(instruction))
         if not results:
             return state
-        if _is_load(instruction) or any(r in state for r in isa.reads(instruction) if r.type != "pred"):
+        if self._is_load(instruction) or any(r in state for r in isa.reads(instruction) if r.type != "pred"):
             return state | results
         return state if instruction.guard else state - results
 
+    def _is_load(self, instruction: Instruction) -> bool:
+        row = isa.row(instruction)
+        if row is None or all(access.mode is Mode.OBJECT for access in row.accesses):
+            return False
+        spaces = [isa.space(instruction, access) for access in isa.accesses(instruction)]
+        if self.trusts_shared and all(space.startswith("shared") for space in spaces):
+            return False
+        return not any(space in ("param", "const") for space in spaces)
+
 
 def by_contents(cfg: Cfg) -> frozenset[tuple[int, bool]]:
-    """The instructions that find their place by contents of memory, each with whether it is outside shared memory."""
+    """The instructions that find their place by contents of memory, each with whether it is outside shared memory.
+
+    A pointer that roles hand on through shared memory is known, and so is where it points to outside; a place within
+    shared memory that comes from there is more often an index among data.
+    """
     return frozenset(
-        (point, not isa.space(instruction, access).startswith("shared"))
-        for point, instruction, state in solve(cfg, Contents()).steps()
+        (point, is_outside)
+        for is_outside in (False, True)
+        for point, instruction, state in solve(cfg, Contents(trusts_shared=is_outside)).steps()
         for access in isa.accesses(instruction)
+        if isa.space(instruction, access).startswith("shared") is not is_outside
         if not state.isdisjoint(_within(isa.roles(instruction)[access.role]))
     )
-
-
-def _is_load(instruction: Instruction) -> bool:
-    row = isa.row(instruction)
-    if row is None or all(access.mode is Mode.OBJECT for access in row.accesses):
-        return False
-    return not any(isa.space(instruction, access) in ("param", "const") for access in isa.accesses(instruction))
 
 
 def _within(operand: Operand) -> Registers:
