@@ -96,14 +96,43 @@ tcgen05.wait::ld.sync.aligned;
 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;  // expect: early-dealloc
 DONE:
 """,
+        """
+.shared .align 4 .b32 slot;
+mov.u32 %r1, %tid.x;
+setp.ge.u32 %p1, %r1, 32;
+@%p1 bra READY;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;
+tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+READY:
+bar.sync 0;
+ld.shared.u32 %r3, [slot];
+shl.b32 %r2, %r1, 16;
+and.b32 %r2, %r2, 0x600000;
+add.u32 %r4, %r3, %r2;
+tcgen05.st.sync.aligned.32x32b.x1.b32 [%r4], {%r1};
+tcgen05.wait::st.sync.aligned;
+tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r4];
+tcgen05.wait::ld.sync.aligned;
+@%p1 bra DONE;
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;  // expect: early-dealloc
+DONE:
+""",
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Report the dealloc."""
         for clash in facts.clashes(Mistake.FREED_EARLY):
+            remedy = "let all users finish and meet at a barrier before the dealloc"
+            if clash.text(clash.first) == DEALLOC:
+                yield clash.finding(
+                    f"{clash.first.agent} frees {clash.memory}, and nothing orders that after the use by "
+                    f"{clash.second.agent} (`{clash.text(clash.second)}`)",
+                    remedy,
+                    at=clash.first.point,
+                )
+                continue
             yield clash.finding(
-                f"{clash.second.agent} frees {clash.memory}, and nothing orders that after {clash.unfinished}",
-                "let all users finish and meet at a barrier before the dealloc",
+                f"{clash.second.agent} frees {clash.memory}, and nothing orders that after {clash.unfinished}", remedy
             )
         execution = facts.execution
         for point in dict.fromkeys(e.point for e in unsynchronized(execution, DEALLOC, Kind.WAIT_GROUP)):
