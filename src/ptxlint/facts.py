@@ -22,6 +22,7 @@ from ptxlint.execution.clash import clashes as clashes_of
 from ptxlint.execution.conflict_kinds import CONTESTED, Mistake
 from ptxlint.execution.engine import Execution, execute
 from ptxlint.execution.reuse import Return
+from ptxlint.execution.shapes import reads_rows
 from ptxlint.execution.story import Story, tell
 from ptxlint.execution.trace import Fault
 from ptxlint.ir import Function, Instruction, Module, Variable
@@ -82,11 +83,15 @@ class Facts:
 
     @cached_property
     def _clashes(self) -> Sequence[Clash]:
-        return clashes_of(self.execution, is_guessed=self.threads.is_guessed)
+        return clashes_of(self.execution, is_guessed=self._is_block_guessed)
 
     @cached_property
     def _contested_clashes(self) -> Sequence[Clash]:
-        return contested(self.execution, is_guessed=self.threads.is_guessed)
+        return contested(self.execution, is_guessed=self._is_block_guessed)
+
+    @property
+    def _is_block_guessed(self) -> bool:
+        return self.threads.is_guessed or (self.launch.block is None and reads_rows(self.cfg))
 
     def clashes(self, *mistakes: Mistake) -> Iterator[Clash]:
         """What the run showed of accesses that lack order, one clash for each mistake."""

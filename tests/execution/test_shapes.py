@@ -62,6 +62,13 @@ class TestBlocks:
         execution = executed(TID + "setp.lt.u32 %p1, %r1, 64; @%p1 bar.sync 1, 96;")
         assert execution.defects
 
+    def test_rows_of_a_warp_come_first_where_only_the_product_is_known(self) -> None:
+        text = ".version 8.8 .target sm_90a .address_size 64 .entry k() .maxntid 256 { .reg .b32 %r1; "
+        rows = kernel(f"{text} mov.u32 %r1, %tid.y; bar.sync 0; ret; }}")
+        line = kernel(f"{text} mov.u32 %r1, %tid.x; bar.sync 0; ret; }}")
+        assert [block for block, _ in Shapes(rows.cfg, rows.slice, Launch())] == [(32, 8, 1), (256, 1, 1)]
+        assert [block for block, _ in Shapes(line.cfg, line.slice, Launch())] == [(256, 1, 1)]
+
 
 class TestClusters:
     """Clusters are tried where what a kernel does depends on them."""

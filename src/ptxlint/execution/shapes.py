@@ -37,7 +37,10 @@ class Shapes:
     def _blocks(self) -> Iterator[Dimensions]:
         bound = self.cfg.function.directive("maxntid")
         if bound is not None:
-            yield (math.prod(bound.integers()), 1, 1)
+            threads = math.prod(bound.integers())
+            if reads_rows(self.cfg) and threads % WARP == 0:
+                yield (WARP, threads // WARP, 1)
+            yield (threads, 1, 1)
             return
         least = self._least_threads()
         for threads in dict.fromkeys((max(least, LIKELY_THREADS[0]), least, *LIKELY_THREADS)):
@@ -82,6 +85,12 @@ class Shapes:
         yield (1, 1, 1)
         if any(concerns_cluster(self.cfg.body[point]) for point in self.slice.points):
             yield from ((2, 1, 1), (1, 2, 1), (4, 1, 1), (2, 2, 1))
+
+
+def reads_rows(cfg: Cfg) -> bool:
+    """Whether the kernel asks for the second index of a thread: `.maxntid` does not say how long a row of them is."""
+    rows = ("%tid.y", "%ntid.y")
+    return any(getattr(operand, "name", "") in rows for each in cfg.body for operand in each.operands)
 
 
 def concerns_cluster(instruction: Instruction) -> bool:
