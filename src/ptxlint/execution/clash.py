@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ptxlint.execution.clock import BULK, CP_ASYNC, MBARRIER, TENSOR_CORE, warp_of
+from ptxlint.execution.conflict import Access, Conflict, Failure, Interval, Space, merged
 from ptxlint.execution.conflict_kinds import (
     Mistake,
     connected,
@@ -17,12 +18,11 @@ from ptxlint.execution.conflict_kinds import (
 )
 from ptxlint.execution.contents import by_contents
 from ptxlint.execution.engine import Execution
-from ptxlint.execution.order import Access, Conflict, Failure, Interval, Space, merged
 from ptxlint.execution.reuse import Return, Reuse, causes
 from ptxlint.execution.story import Names, counted, in_words
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Event, Kind
-from ptxlint.execution.ways import RELEASES, Place, path, place
+from ptxlint.execution.ways import RELEASES, Place, path, place, warps_of
 from ptxlint.ir import Instruction
 from ptxlint.rule import Finding, Related, Severity, Step
 
@@ -89,6 +89,17 @@ class Clash:
     def release(self) -> Event | None:
         """The synchronization after the first access by which others learn of it."""
         return next((event for event in self.path if event.kind in RELEASES), None)
+
+    @property
+    def hasty(self) -> Event | None:
+        """The first arrival after the first access by one of the warps that wait where it was made."""
+        events = self.execution.conflict_events
+        waits = (e.agent for e in events if e.kind is Kind.WAIT and e.point == self.first.point)
+        beside = frozenset(warp for agent in waits if agent is not None for warp in warps_of(agent))
+        return next(
+            (e for e in events[self.first.when :] if e.kind is Kind.ARRIVE and e.agent and warps_of(e.agent) <= beside),
+            None,
+        )
 
     @property
     def is_copied(self) -> bool:

@@ -21,8 +21,8 @@ from ptxlint.execution.clock import (
     WARP_LINE,
     WGMMA,
 )
+from ptxlint.execution.conflict import Access, Conflict, Failure, Space
 from ptxlint.execution.engine import Execution
-from ptxlint.execution.order import Access, Conflict, Failure, Space
 from ptxlint.execution.trace import Event, Kind
 from ptxlint.execution.ways import RELEASES, Warps, origin, path, place, warps_of
 from ptxlint.ir import Instruction
@@ -57,6 +57,7 @@ class Mistake(StrEnum):
     TENSOR_ACQUIRE_UNFENCED = "tensor memory taken over without a tcgen05 fence after the acquire"
     OVERWRITTEN = "generic reads overwritten by the async proxy without a fence"
     INIT_UNPUBLISHED = "an initialization that no release publishes"
+    LAPPED = "an arrival that speaks for warps that may not have seen the phase"
     MAP_UNRELEASED = "a tensor map changed without a release for its users"
     MAP_UNACQUIRED = "a changed tensor map used without an acquire"
     MAP_UNORDERED = "a tensor map used while it is changed"
@@ -71,6 +72,7 @@ _BY_FAILURE = {
     Failure.NOT_TAKEN: Mistake.TENSOR_ACQUIRE_UNFENCED,
     Failure.OVERWRITTEN: Mistake.OVERWRITTEN,
     Failure.UNPUBLISHED: Mistake.INIT_UNPUBLISHED,
+    Failure.LAPPED: Mistake.LAPPED,
     Failure.UNRELEASED: Mistake.MAP_UNRELEASED,
     Failure.UNACQUIRED: Mistake.MAP_UNACQUIRED,
 }

@@ -16,6 +16,7 @@ from ptxlint.execution.clock import (
     TENSOR_LOAD,
     TENSOR_STORE,
     WARP_LINE,
+    WGMMA,
     Clock,
     Line,
     Moment,
@@ -66,6 +67,10 @@ class Order:
         self.waiting: dict[tuple[int, int], Clock] = {}
         self.initialized: dict[int, Access] = {}
         self.declared: dict[tuple[int, int], dict[Line, int]] = {}
+        self.seen: dict[tuple[int, int], list[Access]] = {}
+        self.multiplying: set[tuple[int, int]] = set()
+        self.is_relaxed = False
+        self.point = -1
         self.turns: dict[tuple[int, int, int], int] = {}
         self.lanes: dict[tuple[int, int], dict[frozenset[int], int]] = {}
         self.when = 0
@@ -97,6 +102,7 @@ class Order:
 
     def release(self, agent: Agent, target: Clock, *, relaxed: bool = False) -> None:
         """The warps of an agent make what they know known to a barrier."""
+        self.is_relaxed |= relaxed
         for warp, lanes in self._warps(agent).items():
             clock = self.clock(agent.rank, warp)
             line = ("warp", agent.rank, warp)
@@ -116,6 +122,7 @@ class Order:
 
     def acquire(self, agent: Agent, source: Clock, *, relaxed: bool = False) -> None:
         """The warps of an agent learn what a barrier knows."""
+        self.is_relaxed |= relaxed
         for warp in self._warps(agent):
             self.clock(agent.rank, warp).join(source, relaxed=relaxed)
             if relaxed:
@@ -148,7 +155,31 @@ class Order:
         line = ("mbarrier", 0, address)
         for known in (source.known, source.fenced, source.strict, source.whole):
             known[line] = max(known.get(line, 0), phase + 1)
+        self._lap(agent, address, phase, source)
         self.acquire(agent, source, relaxed=relaxed)
+
+    def _lap(self, agent: Agent, address: int, phase: int, source: Clock) -> None:
+        """A phase is seen complete: a conflict if a warp that waited for the one before may not have seen that yet.
+
+        Its parity would come round meanwhile. A warpgroup that multiplies runs together; relaxed operations count, but
+        leave no trace in the clocks.
+        """
+        place = (address, address + 8)
+        later = agent.threads[0] // 32
+        for early in self.seen.pop((address, phase - 1), ()):
+            line, time = early.moment.line, early.moment.time
+            is_known = max(source.known.get(line, 0), source.issued.get(line, 0)) >= time
+            if is_known or self.is_relaxed or (early.agent.rank, early.warp // 4) in self.multiplying:
+                continue
+            over = Moment(("warp", agent.rank, later), 0)
+            passed = Access(Space.SHARED, place, True, Proxy.GENERIC, over, self.point, agent, later, 0, self.when)
+            key = (Failure.LAPPED, early.point, self.point)
+            self.conflicts.setdefault(key, Conflict(Failure.LAPPED, early, passed))
+        seen = self.seen.setdefault((address, phase), [])
+        for warp in self._warps(agent):
+            line = ("warp", agent.rank, warp)
+            over = Moment(line, self.clock(agent.rank, warp).known[line])
+            seen.append(Access(Space.SHARED, place, False, Proxy.GENERIC, over, self.point, agent, warp, 0, self.when))
 
     def bar_arrive(self, agent: Agent, number: int, generation: int) -> None:
         """An arrival at a CTA barrier."""
@@ -240,6 +271,7 @@ class Order:
 
     def use(self, agent: Agent, address: int, point: int) -> None:
         """An operation on an mbarrier: a conflict if no barrier, or a relaxed one, comes after its initialization."""
+        self.point = point
         made = self.initialized.get(address)
         if made is None:
             return
@@ -335,6 +367,8 @@ class Order:
         turn = self.turns[point, agent.rank, warp] = self.turns.get((point, agent.rank, warp), 0) + 1
         if moment is None:
             self._note_lanes(agent, warp, clock)
+        if moment is not None and moment.line[0] == WGMMA:
+            self.multiplying.add((agent.rank, warp // 4))
         over = moment or Moment(line, clock.known[line])
         if space is Space.TENSOR:
             self.begun[over.line] = over.time
