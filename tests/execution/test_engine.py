@@ -136,6 +136,14 @@ class TestOutcome:
     def test_five_schedules_of_a_clean_kernel(self) -> None:
         assert len({run.schedule for run in executed("bar.sync 0;", 64).runs}) == 5
 
+    @pytest.mark.parametrize(("barrier", "has_conflict"), [("", True), ("bar.sync 0;", False)])
+    def test_a_kernel_that_lacks_its_only_barrier_is_run(self, barrier: str, has_conflict: bool) -> None:
+        """The slot of another warp is read."""
+        exchange = ".shared .align 4 .b8 tile[256]; mov.u32 %r1, %tid.x; mov.u32 %r2, tile; shl.b32 %r3, %r1, 2;"
+        exchange += f"add.u32 %r4, %r2, %r3; st.shared.u32 [%r4], %r1; {barrier} xor.b32 %r5, %r3, 128;"
+        exchange += "add.u32 %r6, %r2, %r5; ld.shared.u32 %r7, [%r6];"
+        assert bool(executed(exchange, 64).conflicts) is has_conflict
+
     def test_a_faulty_kernel_has_no_conflicts(self) -> None:
         """The ordered run is for kernels whose protocol works: what comes after a fault is its consequence."""
         race = ".shared .align 4 .b32 x; st.shared.b32 [x], %r1; ld.shared.b32 %r9, [x];"

@@ -163,7 +163,7 @@ class _Engine:
         self.assumptions: list[str] = []
 
     def run(self) -> Execution:
-        if not self.seeds and not any(accesses.is_asynchronous(instruction) for instruction in self.cfg.body):
+        if not self.seeds and not any(_is_shared_work(instruction) for instruction in self.cfg.body):
             return self._result((), ())
         tried: list[list[Run]] = []
         for block, cluster in Shapes(self.cfg, self.slice, self.launch):
@@ -482,6 +482,14 @@ class _Engine:
             conflicts.contested,
             reason,
         )
+
+
+def _is_shared_work(instruction: Instruction) -> bool:
+    """Whether other threads, or copies, may see what an instruction does: it is asynchronous or writes shared memory."""
+    return accesses.is_asynchronous(instruction) or any(
+        access.mode in (isa.Mode.WRITE, isa.Mode.UPDATE) and isa.space(instruction, access).startswith("shared")
+        for access in isa.accesses(instruction)
+    )
 
 
 def _meets(run: Run, incident: Incident) -> bool:
