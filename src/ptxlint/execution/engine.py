@@ -485,7 +485,7 @@ class _Engine:
 
 
 def _is_shared_work(instruction: Instruction) -> bool:
-    """Whether other threads, or copies, may see what an instruction does: it is asynchronous or writes shared memory."""
+    """Whether others may see what an instruction does in shared memory: it is asynchronous, or it writes there."""
     return accesses.is_asynchronous(instruction) or any(
         access.mode in (isa.Mode.WRITE, isa.Mode.UPDATE) and isa.space(instruction, access).startswith("shared")
         for access in isa.accesses(instruction)
