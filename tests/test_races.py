@@ -49,3 +49,7 @@ def test_a_pair_is_described_and_differs(pair: Path) -> None:
     assert pair.name.startswith(described["dialect"])
     ending = "cu" if described["dialect"] == "nvcc" else "py"
     assert (pair / f"before.{ending}").read_text() != (pair / f"after.{ending}").read_text()
+
+
+def test_all_dialects_are_there() -> None:
+    assert {_described(pair)["dialect"] for pair in PAIRS} == {"nvcc", "gluon", "cute-dsl"}

@@ -46,10 +46,10 @@ __all__ = ["Access", "Conflict", "Failure", "Interval", "Order", "Space", "merge
 class Order:
     """The clocks of a run and its shadow memory. The machine reports to it; conflicts are in `conflicts`.
 
-    `history` keeps the accesses of the instructions that are watched.
+    `history` keeps the accesses that are watched: by the place of the instruction, writes also by what makes them.
     """
 
-    def __init__(self, watched: frozenset[int] = frozenset()) -> None:
+    def __init__(self, watched: frozenset[int | str] = frozenset()) -> None:
         self.watched = watched
         self.history: list[Access] = []
         self.clocks: dict[tuple[int, int], Clock] = {}
@@ -390,7 +390,7 @@ class Order:
             what,
             otherwise,
         )
-        if point in self.watched:
+        if point in self.watched or (is_write and what in self.watched):
             self.history.extend(replace(made, interval=interval) for interval in place.intervals)
         self._compare(made, place, clock)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ptxlint.execution import diagnosis
+from ptxlint.execution.clock import WARP_LINE
 from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.order import Order
@@ -80,7 +81,7 @@ def run_overtaken(program: Program, binding: Binding) -> Ordered:
 
 
 def _run(
-    program: Program, binding: Binding, schedule: Schedule, watched: frozenset[int] = frozenset()
+    program: Program, binding: Binding, schedule: Schedule, watched: frozenset[int | str] = frozenset()
 ) -> tuple[Machine | None, Order]:
     """A run with clocks; no machine where it exceeds the budget."""
     order = Order(watched)
@@ -95,10 +96,15 @@ def _run(
 def _with_accesses(
     program: Program, binding: Binding, schedule: Schedule, conflicts: Iterable[Conflict], happened: tuple[Event, ...]
 ) -> Ordered:
-    """The same run again, which keeps the accesses of all instructions that take part in unordered conflicts."""
+    """The same run again, which keeps the accesses of all instructions that take part in unordered conflicts.
+
+    Of asynchronous writes also those of instructions of the same name, as in unrolled code and prologues.
+    """
     conflicts = tuple(conflicts)
     unordered = [(c.first, c.second, c.filled) for c in conflicts if c.failure is Failure.UNORDERED]
-    watched = frozenset(access.point for accesses in unordered for access in accesses if access is not None)
+    involved = [access for accesses in unordered for access in accesses if access is not None]
+    names = {access.what for access in involved if access.is_write and access.moment.line[0] != WARP_LINE}
+    watched = frozenset[int | str](access.point for access in involved) | names
     accesses = _run(program, binding, schedule, watched)[1].history if watched else ()
     return Ordered(conflicts, happened, tuple(accesses))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ptxlint.execution.accesses import WARPS_PER_GROUP
-from ptxlint.execution.clock import MBARRIER, TENSOR_CORE, WGMMA, Moment
+from ptxlint.execution.clock import MBARRIER, TENSOR_CORE, WARP_LINE, WGMMA, Moment
 from ptxlint.execution.conflict import Access, Conflict, Failure, Space
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.strand import WARP
@@ -68,7 +68,7 @@ def reuse(conflicts: Iterable[Conflict], execution: Execution) -> Reuse | None:
 
 
 def _overlap(conflict: Conflict, execution: Execution) -> Reuse | None:
-    """Slots of one instruction that run into each other; only asynchronous writes are as long as a slot."""
+    """Slots that run into each other; only asynchronous writes are as long as a slot."""
     if conflict.failure is not Failure.UNORDERED:
         return None
     for access in (conflict.second, conflict.first):
@@ -78,7 +78,8 @@ def _overlap(conflict: Conflict, execution: Execution) -> Reuse | None:
         others = {
             other.interval[0]
             for other in execution.conflict_accesses
-            if other.is_write and other.point == access.point and other.interval[1] - other.interval[0] == stop - start
+            if other.is_write and other.interval[1] - other.interval[0] == stop - start
+            if other.warp == access.warp and _is_of_ring(other, access, execution)
         }
         strides = [abs(other - start) for other in others if 0 < abs(other - start) < stop - start]
         if strides:
@@ -124,9 +125,20 @@ def _is_same_writer(filled: Access, second: Access, execution: Execution) -> boo
     body = execution.body
     if place(body, filled) == place(body, second):
         return True
-    return body[filled.point].opcode == body[second.point].opcode and (
-        body[filled.point].modifiers == body[second.point].modifiers and filled.agent == second.agent
-    )
+    return filled.agent == second.agent and _is_alike(filled, second, execution)
+
+
+def _is_of_ring(one: Access, other: Access, execution: Execution) -> bool:
+    """Whether two writes fill slots of one ring: one place of the source does, or two products do."""
+    if one.space is Space.TENSOR and other.space is Space.TENSOR:
+        return _is_alike(one, other, execution)
+    return place(execution.body, one) == place(execution.body, other)
+
+
+def _is_alike(one: Access, other: Access, execution: Execution) -> bool:
+    """Whether two accesses are made by instructions of one name, as in unrolled code."""
+    first, second = execution.body[one.point], execution.body[other.point]
+    return (first.opcode, first.modifiers) == (second.opcode, second.modifiers)
 
 
 def _readers(conflict: Conflict, filled: Access, execution: Execution) -> tuple[set[int], set[int]]:
@@ -165,13 +177,18 @@ def _release(first: Access, events: Sequence[Event]) -> Event | None:
 
 
 def _fillings(filled: Access, second: Access, execution: Execution) -> list[Access]:
-    """The writes of the second one's warp at the places of both, one for each moment and slot, in order."""
+    """The writes of the second one's warp at the places of both, one for each moment and slot, in order.
+
+    Asynchronous writes by instructions of the same name count as well.
+    """
     body = execution.body
     here = {place(body, filled), place(body, second)}
+    is_asynchronous = second.moment.line[0] != WARP_LINE
     found: dict[tuple[Moment, int], Access] = {}
     for access in execution.conflict_accesses:
         is_own = access.is_write and (access.agent.rank, access.warp) == (second.agent.rank, second.warp)
-        if is_own and place(body, access) in here:
+        is_alike = is_asynchronous and _is_alike(access, second, execution)
+        if is_own and (is_alike or place(body, access) in here):
             found.setdefault((access.moment, access.interval[0]), access)
     return list(found.values())
 
