@@ -7,7 +7,7 @@ PTX does not say how many bytes an access takes (tensor boxes, matrix descriptor
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ptxlint import isa
 from ptxlint.execution.clock import BULK, CP_ASYNC, TENSOR_LOAD, TENSOR_STORE, WGMMA, Moment
@@ -119,12 +119,34 @@ def registers(instruction: Instruction) -> Iterator[Register]:
             yield from registers_of(roles[role])
 
 
-def build(instruction: Instruction, point: int, slots: Slots) -> Step:
-    """The closure that reports an instruction to the order of the run."""
+class Footprints:
+    """The bytes around the addresses that threads hold, which all instructions with that base and size share."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Agent, Value, int], dict[int, list[Interval]]] = {}
+
+    def by_warp(self, who: Agent, strand: Strand, positions: Positions, held: Value, size: int) -> Footprint:
+        """For each warp the intervals of so many bytes from its addresses on."""
+        key = (who, held, size)
+        if key not in self._known:
+            at = range(len(strand.threads)) if positions is None else positions
+            self._known[key] = {
+                warp: merged((a, a + size) for a in ({held[i] for i in members} if held.__class__ is tuple else {held}))
+                for warp, members in _by_warp(strand, at).items()
+            }
+        return self._known[key]
+
+
+Footprint = Mapping[int, Sequence[Interval]]
+
+
+def build(instruction: Instruction, point: int, slots: Slots, footprints: Footprints | None = None) -> Step:
+    """The closure that reports an instruction to the order of the run; `footprints` are those of its program."""
     row = isa.row(instruction)
     assert row is not None
     reader = Reader(slots, instruction)
-    parts = [_accesses(instruction, access, row, point, reader) for access in _touched(instruction)]
+    shared = footprints or Footprints()
+    parts = [_accesses(instruction, access, row, point, reader, shared) for access in _touched(instruction)]
     parts.extend(_times(instruction, row, point, reader))
     guard = slots.register(instruction.guard.register.name) if instruction.guard else None
     negated = instruction.guard is not None and instruction.guard.negated
@@ -243,7 +265,9 @@ def _moment(row: Row) -> Callable[[Order, Agent, int], Moment | None]:
     return lambda order, agent, warp: None
 
 
-def _accesses(instruction: Instruction, access: Access, row: Row, point: int, reader: Reader) -> Part:
+def _accesses(
+    instruction: Instruction, access: Access, row: Row, point: int, reader: Reader, footprints: Footprints
+) -> Part:
     base, offset = reader.address(access.role)
     moment = _moment(row)
     is_write = access.mode in (Mode.WRITE, Mode.UPDATE)
@@ -265,7 +289,8 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
         key = (who, held, size)
         places = placed.get(key)
         if places is None:
-            places = placed[key] = list(place(strand, positions, held, size))
+            moved = shifted(footprints.by_warp(who, strand, positions, held, size)) if locate is _plain else None
+            places = placed[key] = moved or list(place(strand, positions, held, size))
         for warp, intervals in places:
             order.access(
                 who,
@@ -279,6 +304,17 @@ def _accesses(instruction: Instruction, access: Access, row: Row, point: int, re
                 is_atomic=is_atomic,
                 what=what,
             )
+
+    def shifted(footprint: Footprint) -> list[tuple[int, tuple[Interval, ...]]] | None:
+        """A footprint at the instruction's offset; None where not all of it is in one window."""
+        found = []
+        for warp, intervals in footprint.items():
+            low, high = intervals[0][0] + offset, intervals[-1][1] - 1 + offset
+            move = shared_address(low) - low
+            if shared_address(high) - high != move or not _is_one_window(low + move, high + move):
+                return None
+            found.append((warp, tuple((start + offset + move, stop + offset + move) for start, stop in intervals)))
+        return found
 
     def place(
         strand: Strand, positions: Positions, held: Value, size: int
@@ -372,6 +408,11 @@ def _plain(address: int, size: int, rank: int) -> Iterator[Interval]:
     start = shared_address(address)
     if size > 0 and start & OFFSET_MASK >= SHARED_BASE:
         yield start, start + size
+
+
+def _is_one_window(low: int, high: int) -> bool:
+    """Whether shared memory of one CTA holds all bytes from one address to another."""
+    return low <= high and low >> RANK_SHIFT == high >> RANK_SHIFT and low & OFFSET_MASK >= SHARED_BASE
 
 
 def _described(descriptor: int, size: int, rank: int) -> Iterator[Interval]:

@@ -108,6 +108,7 @@ class _Lowering:
         self.events = frozenset(p for p in slice_.seeds if events.is_event(cfg.body[p]))
         self.accesses = frozenset(p for p in slice_.seeds if p in data)
         self.maps = maps
+        self.footprints = accesses.Footprints()
         self.starts: dict[int, int] = {}
         self.segments: list[Segment] = []
         self.finish = 0
@@ -193,7 +194,7 @@ class _Lowering:
         instruction = self.cfg.body[point]
         steps: list[Step] = []
         if point in self.accesses:
-            steps.append(accesses.build(instruction, point, self.slots))
+            steps.append(accesses.build(instruction, point, self.slots, self.footprints))
         steps.extend(self._uses_of_maps(point))
         if events.is_remote_access(instruction):
             steps.append(events.noting_remote(instruction, point, events.Reader(self.slots, instruction)))

@@ -36,17 +36,18 @@ class Cell(Generic[T]):
 class Place(Generic[T]):
     """Bytes that one access touches: its intervals, in order and apart from each other, and the cells that they are."""
 
-    __slots__ = ("cells", "covered", "divisions", "intervals")
+    __slots__ = ("_starts", "cells", "covered", "divisions", "intervals")
 
     def __init__(self, intervals: tuple[Interval, ...], cells: list[Cell[T]], divisions: int) -> None:
         self.intervals = intervals
         self.cells = cells
         self.divisions = divisions
         self.covered: dict[tuple[Place[T], Cell[T]], bool] = {}
+        self._starts = [start for start, _ in intervals]
 
     def at(self, address: int) -> Interval:
         """The interval that an address lies in."""
-        return self.intervals[bisect_right(self.intervals, address, key=lambda interval: interval[0]) - 1]
+        return self.intervals[bisect_right(self._starts, address) - 1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,13 +108,16 @@ class Shadow(Generic[T]):
             return True
         known = place.covered.get((other, cell))
         if known is None:
-            known = all(
-                _covers(place.at(edge), other.at(edge), edge >> PAGE_SHIFT)
-                for start in cell.starts
-                for edge in (start, self._starts[bisect_right(self._starts, start)] - 1)
-            )
-            place.covered[other, cell] = known
+            known = place.covered[other, cell] = all(self._covers_run(place, other, start) for start in cell.starts)
         return known
+
+    def _covers_run(self, place: Place[T], other: Place[T], start: int) -> bool:
+        """The same for a run of bytes, by its first and last one."""
+        interval, covered = place.at(start), other.at(start)
+        if interval[0] <= covered[0] and covered[1] <= interval[1]:
+            return True
+        last = self._starts[bisect_right(self._starts, start)] - 1
+        return all(_covers(interval, covered, edge >> PAGE_SHIFT) for edge in (start, last))
 
     def _gathered(self, intervals: Sequence[Interval]) -> list[Cell[T]]:
         """The cells that together are these bytes, of which some may be new."""
