@@ -63,6 +63,8 @@ class Slicer:
         self.joins = {**self.ends, **_post_dominators(cfg, self.passable, guarded_exits=False)}
         self.controllers = _controllers(cfg, self.passable, self.ends)
         self.definitions = _definitions(cfg)
+        self.uses = _uses(cfg, self.passable)
+        self.controlled = _inverted(self.controllers)
         self.varying = self.spread(_is_lane_source)[0]
         self.stores = _stores(cfg, self.varying)
 
@@ -87,7 +89,7 @@ class Slicer:
     def spread(self, is_source: Callable[[Instruction], bool]) -> tuple[frozenset[str], frozenset[int]]:
         """How far the results of some instructions reach, over data and control: the registers that depend on them, and
         the blocks that run or not by such a register."""
-        return _spread(self.cfg, self.passable, self.controllers, is_source)
+        return _spread(self, is_source)
 
 
 def _branches(instruction: Instruction) -> bool:
@@ -347,56 +349,60 @@ def _stores(cfg: Cfg, varying: frozenset[str]) -> dict[str, list[int]]:
     return found
 
 
-def _spread(
-    cfg: Cfg,
-    passable: frozenset[int],
-    controllers: Mapping[int, set[int]],
-    is_source: Callable[[Instruction], bool],
-) -> tuple[frozenset[str], frozenset[int]]:
-    uses: dict[str, list[int]] = {}
-    pending: list[str] = []
-    reached: set[str] = set()
-    results: dict[int, tuple[str, ...]] = {}
-
-    def mark(point: int) -> None:
-        for name in results[point]:
-            if name not in reached:
-                reached.add(name)
-                pending.append(name)
-
-    controlled: dict[int, list[int]] = {}
-    for block, deciders in controllers.items():
-        for decider in deciders:
-            controlled.setdefault(decider, []).append(block)
-    sources = []
+def _uses(cfg: Cfg, passable: frozenset[int]) -> dict[str, list[int]]:
+    """Where each register is read."""
+    found: dict[str, list[int]] = {}
     for index in passable:
         for point in cfg.blocks[index].points:
-            instruction = cfg.body[point]
-            results[point] = tuple(register.name for register in isa.writes(instruction))
-            for register in isa.reads(instruction):
-                uses.setdefault(register.name, []).append(point)
-            if is_source(instruction):
-                sources.append(point)
-    for point in sources:
-        mark(point)
+            for register in isa.reads(cfg.body[point]):
+                found.setdefault(register.name, []).append(point)
+    return found
+
+
+def _inverted(controllers: Mapping[int, set[int]]) -> dict[int, list[int]]:
+    """For each block those whose running its last branch decides."""
+    found: dict[int, list[int]] = {}
+    for block, deciders in controllers.items():
+        for decider in deciders:
+            found.setdefault(decider, []).append(block)
+    return found
+
+
+def _spread(slicer: Slicer, is_source: Callable[[Instruction], bool]) -> tuple[frozenset[str], frozenset[int]]:
+    cfg, passable = slicer.cfg, slicer.passable
+    pending: list[str] = []
+    reached: set[str] = set()
+
+    def mark(point: int) -> None:
+        for register in isa.writes(cfg.body[point]):
+            if register.name not in reached:
+                reached.add(register.name)
+                pending.append(register.name)
+
+    for index in passable:
+        for point in cfg.blocks[index].points:
+            if is_source(cfg.body[point]):
+                mark(point)
     deciding: set[int] = set()
     inside: set[int] = set()
     while pending:
-        for point in uses.get(pending.pop(), ()):
+        for point in slicer.uses.get(pending.pop(), ()):
             mark(point)
             block = cfg.block_of[point]
-            if point == cfg.blocks[block].stop - 1 and _branches(cfg.body[point]):
-                region = [block]
-                while region:
-                    decider = region.pop()
-                    if decider in deciding:
-                        continue
+            if point != cfg.blocks[block].stop - 1 or not _branches(cfg.body[point]):
+                continue
+            region = [block]
+            while region:
+                decider = region.pop()
+                if decider not in deciding:
                     deciding.add(decider)
-                    for inner in controlled.get(decider, ()):
-                        region.append(inner)
-                        inside.add(inner)
-                        for member in cfg.blocks[inner].points if inner in passable else ():
-                            mark(member)
+                    found = [inner for inner in slicer.controlled.get(decider, ()) if inner in passable]
+                    region += found
+                    for inner in found:
+                        if inner not in inside:
+                            inside.add(inner)
+                            for member in cfg.blocks[inner].points:
+                                mark(member)
     return frozenset(reached), frozenset(inside)
 
 

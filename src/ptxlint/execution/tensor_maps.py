@@ -66,13 +66,13 @@ def _needed(instruction: Instruction, operand: Operand) -> tuple[Register, ...]:
 
 def _map_operand(instruction: Instruction) -> Operand | None:
     """The operand that addresses a tensor map in global memory: of a copy, a change, or an acquire."""
-    roles = isa.roles(instruction)
     if _is_for_maps(instruction):
         if instruction.modifiers[:1] == ("replace",) and "shared::cta" in instruction.modifiers:
             return None
+        roles = isa.roles(instruction)
         return roles.get("destination") if instruction.modifiers[:1] == ("cp_fenceproxy",) else roles.get("address")
     used = _use(instruction)
-    return roles[used.role] if used is not None else None
+    return isa.roles(instruction)[used.role] if used is not None else None
 
 
 def _use(instruction: Instruction) -> Access | None:
