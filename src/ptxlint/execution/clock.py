@@ -88,10 +88,20 @@ class Clock:
             (self.sent, other.sent),
             (self.mapped, other.mapped),
         ):
-            advance(mine, _of_engines(theirs) if relaxed else theirs)
+            if theirs:
+                advance(mine, _of_engines(theirs) if relaxed else theirs)
         if not relaxed:
             for key, time in other.acquired.items():
                 self.acquired[key] = max(time, self.acquired.get(key, 0))
+
+    def adopt(self, other: Clock, line: Line) -> None:
+        """The same for one that was handed over to the other and has learned nothing since, but that its own line
+        went on."""
+        known, whole = self.known[line], self.whole[line]
+        self.known, self.fenced, self.strict = other.known.copy(), other.fenced.copy(), other.strict.copy()
+        self.whole, self.issued, self.sent = other.whole.copy(), other.issued.copy(), other.sent.copy()
+        self.mapped, self.acquired = other.mapped.copy(), other.acquired.copy()
+        self.known[line], self.whole[line] = known, whole
 
     def take_over(self) -> None:
         """tcgen05.fence::after_thread_sync: all accesses to tensor memory that are known to be over, or handed over."""

@@ -37,6 +37,7 @@ from ptxlint.execution.conflict import (
 from ptxlint.execution.demands import missing
 from ptxlint.execution.groups import Groups
 from ptxlint.execution.shadow import PAGE_SHIFT, Place, Shadow
+from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy
 
@@ -186,9 +187,14 @@ class Order:
         self.release(agent, self.bars.setdefault((agent.rank, number, generation), Clock()))
 
     def bar_leave(self, agent: Agent, number: int, generation: int) -> None:
-        """The barrier has let an agent go."""
+        """The barrier has let an agent go. Nothing has happened to a warp of which all lanes waited."""
         self.converge(agent)
-        self.acquire(agent, self.bars.setdefault((agent.rank, number, generation), Clock()))
+        source = self.bars.setdefault((agent.rank, number, generation), Clock())
+        for warp, lanes in self._warps(agent).items():
+            if len(lanes) == WARP:
+                self.clock(agent.rank, warp).adopt(source, (WARP_LINE, agent.rank, warp))
+            else:
+                self.clock(agent.rank, warp).join(source)
 
     def cluster_arrive(self, agent: Agent, generation: int, *, relaxed: bool) -> None:
         """An arrival at the cluster barrier."""

@@ -62,7 +62,8 @@ class Slicer:
         self.ends = _post_dominators(cfg, self.passable)
         self.joins = {**self.ends, **_post_dominators(cfg, self.passable, guarded_exits=False)}
         self.controllers = _controllers(cfg, self.passable, self.ends)
-        self.definitions = _definitions(cfg)
+        self.results = [tuple(register.name for register in isa.writes(instruction)) for instruction in cfg.body]
+        self.definitions = _definitions(cfg, self.results)
         self.uses = _uses(cfg, self.passable)
         self.controlled = _inverted(self.controllers)
         self.varying = self.spread(_is_lane_source)[0]
@@ -173,16 +174,11 @@ def reads(instruction: Instruction) -> tuple[str, ...]:
     return (*names, CARRY.name) if instruction.opcode in CARRYING else names
 
 
-def writes(instruction: Instruction) -> tuple[str, ...]:
-    """The names of the registers that an instruction writes, the carry flag included."""
-    names = tuple(register.name for register in isa.writes(instruction))
-    return (*names, CARRY.name) if "cc" in instruction.modifiers else names
-
-
-def _definitions(cfg: Cfg) -> dict[str, list[int]]:
+def _definitions(cfg: Cfg, results: Sequence[tuple[str, ...]]) -> dict[str, list[int]]:
+    """Where each register is written, the carry flag included."""
     found: dict[str, list[int]] = {}
     for point, instruction in enumerate(cfg.body):
-        for name in writes(instruction):
+        for name in (*results[point], CARRY.name) if "cc" in instruction.modifiers else results[point]:
             found.setdefault(name, []).append(point)
     return found
 
@@ -374,10 +370,10 @@ def _spread(slicer: Slicer, is_source: Callable[[Instruction], bool]) -> tuple[f
     reached: set[str] = set()
 
     def mark(point: int) -> None:
-        for register in isa.writes(cfg.body[point]):
-            if register.name not in reached:
-                reached.add(register.name)
-                pending.append(register.name)
+        for name in slicer.results[point]:
+            if name not in reached:
+                reached.add(name)
+                pending.append(name)
 
     for index in passable:
         for point in cfg.blocks[index].points:
