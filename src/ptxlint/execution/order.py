@@ -32,7 +32,6 @@ from ptxlint.execution.conflict import (
     Interval,
     Space,
     meet,
-    merged,
 )
 from ptxlint.execution.demands import missing
 from ptxlint.execution.groups import Groups
@@ -40,8 +39,6 @@ from ptxlint.execution.shadow import PAGE_SHIFT, Place, Shadow
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy
-
-__all__ = ["Access", "Conflict", "Failure", "Interval", "Order", "Space", "merged"]
 
 
 class Order:
