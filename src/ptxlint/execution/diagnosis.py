@@ -521,10 +521,26 @@ class _Diagnosis:
     def _role_barrier(self) -> Incident | None:
         """Tried last: a barrier on whose line others have stood too, which is none of this role alone."""
         for strand, point, barrier in sorted(self._at_barriers(), key=self._is_shared):
-            line = frozenset(p for p in self.machine.program.events if self._same_line(p, point))
-            if not barrier.count and self._mends(Repair(skipped=line)):
+            if not barrier.count and self._mends(Repair(skipped=self._uses_of_role(point, barrier))):
                 return self._stuck_incident(Fault.ROLE_BARRIER, strand, point, barrier.number, arrived=barrier.arrived)
         return None
+
+    def _uses_of_role(self, point: int, barrier: NamedBarrier) -> frozenset[int]:
+        """The uses of a barrier on one line, and those like it that only those who are stuck there have come to."""
+        stuck = {
+            (s.cta.rank, thread) for s, _, other in self._at_barriers() if other is barrier for thread in s.threads
+        }
+        come = {
+            event.point
+            for event in self.machine.events
+            if event.kind is Kind.SYNC and event.agent is not None
+            if not stuck.issuperset((event.agent.rank, thread) for thread in event.agent.threads)
+        }
+        here, body = self.cfg.body[point], self.cfg.body
+        alike = (p for p in self.machine.program.events if body[p].opcode == here.opcode)
+        return frozenset(
+            p for p in alike if self._same_line(p, point) or (p not in come and body[p].operands == here.operands)
+        )
 
     def _is_shared(self, stuck: tuple[Strand, int, NamedBarrier]) -> bool:
         strand, point, _ = stuck
