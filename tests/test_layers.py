@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "ptxlint"
 
 LAYERS = (
+    ("classes",),
     ("__init__", "source", "cmake", "containers", "grammar", "graph", "demangle", "demo", "schema", "storage"),
     ("ir",),
     ("isa", "launch", "printer"),

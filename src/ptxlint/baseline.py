@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ptxlint.classes import dataclass
 from ptxlint.result import Diagnosis, FileReport, Report
 from ptxlint.suppression import without
 

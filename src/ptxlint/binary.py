@@ -15,11 +15,11 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from glob import glob
 from typing import IO
 
 from ptxlint import embedded
+from ptxlint.classes import dataclass
 from ptxlint.containers import ARCHIVE, ELF, FATBIN, ZIP
 from ptxlint.unreadable import UnreadableError
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
 from ptxlint import isa
+from ptxlint.classes import dataclass
 from ptxlint.graph import dominator_tree, nest_loops, reverse_postorder, with_virtual_exit
 from ptxlint.ir import Function, Guard, Instruction, Label
 from ptxlint.isa.row import Flow

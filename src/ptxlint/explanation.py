@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from textwrap import indent
 from typing import Any
 
+from ptxlint.classes import dataclass
 from ptxlint.rule import Rule, Severity
 
 

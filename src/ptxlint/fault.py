@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from types import TracebackType
 
 from ptxlint import __version__
+from ptxlint.classes import dataclass
 from ptxlint.source import PtxSyntaxError
 
 

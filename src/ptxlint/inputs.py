@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from ptxlint import compiler_caches
+from ptxlint.classes import dataclass
 from ptxlint.containers import CONTAINERS
 from ptxlint.unreadable import UnreadableError
 

@@ -7,9 +7,10 @@ a name that is unique in its function; `Function.labels` and `Register.name` hol
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from ptxlint.classes import dataclass
 from ptxlint.source import Loc, Span
 
 

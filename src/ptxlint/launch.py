@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ptxlint.classes import dataclass
 from ptxlint.ir import Function
 
 Dimensions = tuple[int, int, int]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
 from ptxlint import isa
+from ptxlint.classes import dataclass
 from ptxlint.demangle import demangled
 from ptxlint.fault import Guard, InternalFault
 from ptxlint.fingerprint import Fingerprints

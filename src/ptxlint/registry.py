@@ -10,13 +10,13 @@ import os
 import pkgutil
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+from ptxlint.classes import dataclass
 from ptxlint.rule import Rule
 
 GROUP = "ptxlint.rules"

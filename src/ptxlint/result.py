@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
+from ptxlint.classes import dataclass
 from ptxlint.fault import InternalFault
 from ptxlint.rule import Severity
 from ptxlint.source import SourceLocation

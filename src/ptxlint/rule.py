@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
+from ptxlint.classes import dataclass
 from ptxlint.source import Span
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ptxlint import compiler_caches, inputs, registry
+from ptxlint.classes import dataclass
 from ptxlint.config import Config
 from ptxlint.launch import Launch
 from ptxlint.lint import Options, lint_text

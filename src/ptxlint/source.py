@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from ptxlint.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
+from ptxlint.classes import dataclass
 from ptxlint.excerpt import source_file, source_lines
 from ptxlint.parse.inline_asm import uncounted
 from ptxlint.registry import UnknownSelectorError, expanded

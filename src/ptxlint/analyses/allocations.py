@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxlint import isa
 from ptxlint.analyses.value import LeafKind, Value, leaves
 from ptxlint.cfg import Block, Cfg
+from ptxlint.classes import dataclass
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Event, Kind

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from ptxlint.analyses.evaluation import Evaluation, Number
 from ptxlint.analyses.value import Leaf, LeafKind, Literal, Value, leaves
 from ptxlint.analyses.values import Values
 from ptxlint.cfg import Cfg
+from ptxlint.classes import dataclass
 
 if TYPE_CHECKING:
     from ptxlint.facts import Facts

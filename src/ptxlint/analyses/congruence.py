@@ -9,11 +9,11 @@ Transfer: sums, products, masks and shifts of congruences
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import gcd
 
 from ptxlint.analyses.value import Apply, Constant, Leaf, LeafKind, Sum, Value, leaves
 from ptxlint.analyses.values import Values
+from ptxlint.classes import dataclass
 from ptxlint.ir import Variable
 
 

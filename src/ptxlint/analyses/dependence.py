@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxlint import isa
 from ptxlint.analyses.threads import depends_on_thread
+from ptxlint.classes import dataclass
 from ptxlint.dataflow import Analysis
 from ptxlint.ir import Instruction
 from ptxlint.isa import Mode

@@ -16,7 +16,7 @@ itself counts as the end of all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,6 +26,7 @@ from ptxlint.analyses.evaluation import Evaluation
 from ptxlint.analyses.threads import Crowd
 from ptxlint.analyses.value import Constant, Leaf, LeafKind, Literal, Value, implied, leaves
 from ptxlint.cfg import Cfg, Edge
+from ptxlint.classes import dataclass
 from ptxlint.dataflow import Analysis
 from ptxlint.ir import Immediate, Instruction
 from ptxlint.isa.row import Flow, Row, Tracking

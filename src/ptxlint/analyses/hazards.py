@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from ptxlint.analyses.overlap import Overlaps, Question, Touch
 from ptxlint.analyses.replay import Replay
 from ptxlint.analyses.threads import Crowd
 from ptxlint.analyses.value import implied
+from ptxlint.classes import dataclass
 from ptxlint.ir import Instruction
 from ptxlint.isa.row import Access, Flow, Mode, Proxy, Row, Tracking
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ptxlint.cfg import Cfg
+from ptxlint.classes import dataclass
 from ptxlint.ir import Register
 
 BRANCHES = 24

@@ -8,7 +8,6 @@ choice of those numbers, in at least one lap. What cannot be evaluated does not 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, product
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,6 +15,7 @@ from ptxlint import isa
 from ptxlint.analyses.assignment import Assignment, Ground, Loops, Unpredictable
 from ptxlint.analyses.value import Constant, LeafKind, Value, leaves
 from ptxlint.analyses.values import base_symbol
+from ptxlint.classes import dataclass
 from ptxlint.isa.row import Access
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.trace import Kind
 from ptxlint.ir import Function

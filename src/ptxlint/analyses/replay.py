@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from ptxlint.analyses.assignment import Assignment, Unpredictable
 from ptxlint.analyses.groups import allowed
 from ptxlint.analyses.overlap import Overlaps, Touch
 from ptxlint.analyses.value import Apply, Literal, Value, leaves
+from ptxlint.classes import dataclass
 from ptxlint.isa.row import Tracking
 
 if TYPE_CHECKING:

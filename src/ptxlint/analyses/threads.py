@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from ptxlint.analyses.evaluation import WARP, Evaluation, Number
 from ptxlint.analyses.value import Apply, Leaf, LeafKind, Literal, Sum, Value
+from ptxlint.classes import dataclass
 from ptxlint.ir import Function
 from ptxlint.launch import Launch
 

@@ -7,9 +7,11 @@ width masks its operands when it is evaluated, additions and multiplications do 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
+
+from ptxlint.classes import dataclass
 
 DEPTH_LIMIT = 60
 """How deeply an expression may nest before it is given up as unknown."""

@@ -7,12 +7,12 @@ over what is known of its source.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxlint import isa
 from ptxlint.analyses.groups import allowed
 from ptxlint.cfg import Cfg
+from ptxlint.classes import dataclass
 from ptxlint.dataflow import Analysis
 from ptxlint.ir import Immediate, Instruction, Register, Vector
 from ptxlint.isa import Tracking

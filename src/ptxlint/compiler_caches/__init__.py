@@ -6,8 +6,9 @@ One file each for Triton (and what TorchInductor puts beside it) and TileLang. N
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ptxlint.classes import dataclass
 from ptxlint.compiler_caches import tilelang, triton
 from ptxlint.launch import Launch
 from ptxlint.result import Origin

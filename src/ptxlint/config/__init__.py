@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ptxlint.classes import dataclass
 from ptxlint.config.values import (
     WrongValueError,
     choice,

@@ -7,7 +7,9 @@ of the mbarrier object, Phase Completion), *bar, barrier*, *barrier.cluster*.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ptxlint.classes import dataclass
 
 MOST_ARRIVALS = (1 << 20) - 1
 

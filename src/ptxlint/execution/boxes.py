@@ -11,10 +11,11 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ptxlint import isa
 from ptxlint.cfg import Cfg
+from ptxlint.classes import dataclass
 from ptxlint.execution.barriers import Mbarrier
 from ptxlint.execution.layout import RANK_SHIFT, Layout
 from ptxlint.execution.trace import Event, Fault, Incident, Kind

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.clock import BULK, CP_ASYNC, MBARRIER, TENSOR_CORE, warp_of
 from ptxlint.execution.conflict import Access, Conflict, Failure, Interval, Space, merged
 from ptxlint.execution.conflict_kinds import (

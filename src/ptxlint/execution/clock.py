@@ -8,8 +8,10 @@ completion, so that whoever waits for that time knows it to be done.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
+
+from ptxlint.classes import dataclass
 
 Line: TypeAlias = tuple[str, int, int]
 """A time line: its kind, the CTA's rank (0 for mbarriers), the warp, the thread (tensor core) or the address.

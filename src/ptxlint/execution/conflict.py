@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.clock import Moment
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy

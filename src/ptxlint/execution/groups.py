@@ -8,9 +8,10 @@ wgmma, and of loads and stores of tensor memory, are a warp's. Source: PTX ISA, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.clock import BULK, CP_ASYNC, PARTY_SHIFT, Line, Moment
 
 Lanes: TypeAlias = frozenset[int]

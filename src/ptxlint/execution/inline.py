@@ -11,9 +11,10 @@ Source: PTX ISA, *Control Flow Instructions: call, ret*, *Function Declarations 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 
+from ptxlint.classes import dataclass
 from ptxlint.ir import (
     Address,
     Arguments,

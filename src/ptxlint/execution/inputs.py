@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ptxlint import isa
 from ptxlint.cfg import Cfg
+from ptxlint.classes import dataclass
 from ptxlint.execution.layout import GLOBAL_BASE, PARAMETER_WINDOW
 from ptxlint.ir import Address, Function, Instruction, Register, Symbol
 

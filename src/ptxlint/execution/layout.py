@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ptxlint.classes import dataclass
 from ptxlint.ir import Address, Function, Instruction, Module, Operand, Symbol, Variable
 
 RANK_SHIFT = 24

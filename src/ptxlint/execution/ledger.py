@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.story import Names, together
 from ptxlint.execution.trace import Agent, Event, Kind

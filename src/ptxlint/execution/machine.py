@@ -7,9 +7,9 @@ that wait for lanes of their own warp go on alone; when that helps nobody either
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.barriers import MOST_ARRIVALS, Arrival, ClusterBarrier, Copy, Mbarrier, NamedBarrier
 from ptxlint.execution.boxes import misfits
 from ptxlint.execution.layout import OFFSET_MASK, PARAMETER_WINDOW, RANK_SHIFT

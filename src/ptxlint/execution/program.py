@@ -7,11 +7,12 @@ register, immediate, symbol and special register has a slot; constants are fille
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from ptxlint import isa
 from ptxlint.cfg import Cfg
+from ptxlint.classes import dataclass
 from ptxlint.execution.layout import (
     LOCAL_WINDOW,
     RANK_SHIFT,

@@ -8,9 +8,9 @@ reader to writer is missing, or leads back from an earlier filling or from anoth
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.accesses import WARPS_PER_GROUP
 from ptxlint.execution.clock import MBARRIER, TENSOR_CORE, WARP_LINE, WGMMA, Moment
 from ptxlint.execution.conflict import Access, Conflict, Failure, Space

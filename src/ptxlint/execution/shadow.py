@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.conflict import Interval
 
 T = TypeVar("T")

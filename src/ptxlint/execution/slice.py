@@ -10,10 +10,10 @@ are not taken: their region is skipped, from the branch to its immediate post-do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ptxlint import isa
 from ptxlint.cfg import Cfg
+from ptxlint.classes import dataclass
 from ptxlint.execution.arithmetic import CARRY
 from ptxlint.graph import dominator_tree, reverse_postorder, with_virtual_exit
 from ptxlint.ir import Address, Element, Instruction, Negated, Not, Operand, Pair, Register, SpecialRegister, Vector

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from ptxlint import isa
+from ptxlint.classes import dataclass
 from ptxlint.demangle import variable_name
 from ptxlint.execution.engine import Defect, Execution
 from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, Layout

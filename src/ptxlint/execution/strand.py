@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.memory import Cells
 from ptxlint.execution.trace import Agent
 from ptxlint.execution.values import Value, interleave, narrow

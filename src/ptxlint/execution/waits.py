@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.trace import Agent, Event, Incident, Kind
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
 
+from ptxlint.classes import dataclass
 from ptxlint.ir import (
     Address,
     Arguments,

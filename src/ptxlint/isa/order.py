@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ptxlint.classes import dataclass
 from ptxlint.ir import Instruction
 from ptxlint.isa.row import Proxy
 from ptxlint.isa.table import row

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
+
+from ptxlint.classes import dataclass
 
 
 class Proxy(StrEnum):

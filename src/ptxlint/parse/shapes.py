@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
 from ptxlint import ir
+from ptxlint.classes import dataclass
 from ptxlint.ir import Element, Immediate, Operand, Register, Symbol
 from ptxlint.parse import nodes
 from ptxlint.parse.drafts import address

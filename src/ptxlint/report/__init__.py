@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TextIO, cast
 
+from ptxlint.classes import dataclass
 from ptxlint.result import Report
 
 

@@ -8,10 +8,10 @@ decoded and encoded inside the operation), so that `mov.b32` and `mov.b64` move 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias, cast
 
+from ptxlint.classes import dataclass
 from ptxlint.execution.arithmetic import bits, comparison, conversion, floating, integer
 from ptxlint.execution.arithmetic.form import Form, Function, Plan, is_float, mask, type_names, width
 from ptxlint.execution.arithmetic.formats import FORMATS

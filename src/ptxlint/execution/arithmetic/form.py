@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from ptxlint.classes import dataclass
 
 Function: TypeAlias = Callable[..., Any]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from ptxlint.classes import dataclass
 
 _F16, _U16 = struct.Struct("<e"), struct.Struct("<H")
 _F32, _U32 = struct.Struct("<f"), struct.Struct("<I")
