@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ptxlint import isa
 from ptxlint.analyses.groups import GROUPS, Groups, Pending, Queue, Status, allowed, handles_groups
-from ptxlint.analyses.overlap import Overlaps, Question, Touch
+from ptxlint.analyses.overlap import Laps, Overlaps, Question, Touch
 from ptxlint.analyses.replay import Replay
 from ptxlint.analyses.threads import Crowd
 from ptxlint.analyses.value import implied
@@ -71,6 +71,7 @@ class Hazards:
         self._facts = facts
         self._groups = Groups(facts)
         self._overlaps = Overlaps(facts)
+        self._early: dict[tuple[int, int], tuple[Touch, ...]] = {}
         self._replays = {kind: Replay(facts, self._overlaps, kind) for kind in GROUPS}
 
     def found(self) -> Sequence[Hazard]:
@@ -125,13 +126,33 @@ class Hazards:
         for access in isa.accesses(instruction):
             if access.is_descriptor or access.mode is Mode.OBJECT or not _is_shared(instruction, access):
                 continue
-            for batch, issuers in state.pending.items():
-                consequence = self._consequence(batch, instruction, access)
-                if consequence is None or self._is_ordered(batch, index) or _is_shadow(batch, state):
-                    continue
-                copy = self._meeting(batch, issuers, self._overlaps.touch(index, access, here.threads))
+            endangered = [
+                (batch, issuers, consequence)
+                for batch, issuers in state.pending.items()
+                if (consequence := self._consequence(batch, instruction, access)) is not None
+                and not (self._is_ordered(batch, index) or _is_shadow(batch, state))
+            ]
+            if not endangered:
+                continue
+            late = self._overlaps.touch(index, access, here.threads)
+            near = self._near(((batch, issuers) for batch, issuers, _ in endangered), late)
+            for batch, issuers, consequence in endangered:
+                copy = self._meeting(batch, issuers, late, near)
                 if copy is not None:
                     yield self._explain(batch, issuers, copy, index, consequence)
+
+    def _near(self, batches: Iterable[tuple[Pending, Crowd]], late: Touch) -> frozenset[tuple[Laps, Touch]]:
+        """What batches touch that may be the same bytes as a late touch, with the laps since."""
+        earlier: dict[tuple[Laps, int], dict[Touch, None]] = {}
+        for batch, issuers in batches:
+            touches = earlier.setdefault((batch.laps, issuers.threads), {})
+            touches.update(dict.fromkeys(self._touches(batch.copy, issuers)))
+        limit = self._groups.lap_limit
+        return frozenset(
+            (laps, touch)
+            for (laps, _), touches in earlier.items()
+            for touch in self._overlaps.near(tuple(touches), late, laps, limit)
+        )
 
     def _is_ordered(self, batch: Pending, index: int) -> bool:
         """Whether the touching instruction is itself one of the batch, in the same lap."""
@@ -147,19 +168,26 @@ class Hazards:
             return None
         return Consequence.OVERWRITTEN if access.mode is Mode.WRITE else Consequence.READ
 
-    def _meeting(self, batch: Pending, issuers: Crowd, late: Touch) -> int | None:
+    def _meeting(self, batch: Pending, issuers: Crowd, late: Touch, near: frozenset[tuple[Laps, Touch]]) -> int | None:
         """The first copy of the batch whose bytes the access touches."""
         landed = batch.status is Status.LANDED
-        body = self._facts.cfg.body
-        for copy in self._groups.members[batch.copy]:
-            access = _shared_side(body[copy], self._groups.tracking(copy))
-            if access is None:
-                continue
-            early = self._overlaps.touch(copy, access, issuers.threads)
-            question = Question(landed, None if landed else self._replays[self._groups.tracking(copy)].lands)
-            if self._overlaps.meet(early, late, batch.laps, self._groups.lap_limit, question):
-                return copy
+        question = Question(landed, None if landed else self._replays[self._groups.tracking(batch.copy)].lands)
+        for early in self._touches(batch.copy, issuers):
+            is_near = (batch.laps, early) in near
+            if is_near and self._overlaps.meet(early, late, batch.laps, self._groups.lap_limit, question):
+                return early.index
         return None
+
+    def _touches(self, copy: int, issuers: Crowd) -> tuple[Touch, ...]:
+        """What the copies that are one batch with a copy touch of shared memory."""
+        key = (copy, issuers.threads)
+        if key not in self._early:
+            body, kind = self._facts.cfg.body, self._groups.tracking(copy)
+            sides = ((member, _shared_side(body[member], kind)) for member in self._groups.members[copy])
+            self._early[key] = tuple(
+                self._overlaps.touch(member, access, issuers.threads) for member, access in sides if access is not None
+            )
+        return self._early[key]
 
     def _explain(self, batch: Pending, issuers: Crowd, copy: int, at: int, consequence: Consequence) -> Hazard:
         laps = max((count for _, count in batch.laps), default=0)

@@ -7,7 +7,7 @@ choice of those numbers, in at least one lap. What cannot be evaluated does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -68,6 +68,24 @@ class _Footprint:
     high: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Case:
+    """The laps of the loops at a late touch and at the one before, and the choices of numbers that must agree."""
+
+    now: Laps
+    then: Laps
+    grounds: Sequence[Ground]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Team:
+    """Touches by the same threads whose addresses have one base and depend on the same loops, in the same loops: what
+    is asked of one of them is asked of all at the same laps.
+    """
+
+    touches: Sequence[Touch]
+
+
 class Overlaps:
     """Answers for one function, remembered."""
 
@@ -76,15 +94,47 @@ class Overlaps:
         self.loops = Loops(facts.cfg, facts.values)
         self._known: dict[tuple[Touch, Touch, Laps, Question], bool] = {}
         self._grounds: dict[tuple[int, Sequence[int]], Ground] = {}
-        self._footprints: dict[tuple[Touch, Laps, Ground], _Footprint | None] = {}
+        self._footprints: dict[tuple[Touch | _Team, Laps, Ground], _Footprint | None] = {}
+        self._teams: dict[Sequence[Touch], Sequence[_Team]] = {}
+        self._sizes: dict[tuple[int, str], int] = {}
+        self._addresses: dict[tuple[int, str], Value | None] = {}
 
     def touch(self, index: int, access: Access, threads: int) -> Touch:
         """What an access of an instruction touches; the least that it may move where its size is unknown."""
+        key = (index, access.role)
+        if key not in self._sizes:
+            self._sizes[key] = self._size(index, access)
+        return Touch(index, access.role, self._sizes[key], threads)
+
+    def _size(self, index: int, access: Access) -> int:
         size = isa.access_bytes(self._facts.cfg.body[index], access)
         if size is None and access.size is not None:
             value = self._facts.values.role(index, access.size)
             size = value.value if isinstance(value, Constant) else None
-        return Touch(index, access.role, size or LEAST, threads)
+        return size or LEAST
+
+    def near(self, earlier: tuple[Touch, ...], late: Touch, laps: Laps, limit: int) -> frozenset[Touch]:
+        """Those of some touches that may share bytes with a late one, see `meet`. Those that are alike are asked
+        together."""
+        if earlier not in self._teams:
+            self._teams[earlier] = self._grouped(earlier)
+        teams = (team for team in self._teams[earlier] if self._may_meet(team, late, laps, limit))
+        return frozenset(touch for team in teams for touch in team.touches)
+
+    def _grouped(self, touches: Iterable[Touch]) -> Sequence[_Team]:
+        teams: dict[object, list[Touch]] = {}
+        for touch in touches:
+            address = self._address(touch)
+            if address is not None:
+                is_free = len(self._seeds(address, address)) > 1
+                key = (base_symbol(address), is_free, self.loops.headers(address), self._around(touch.index))
+                teams.setdefault((touch.threads, *key), []).append(touch)
+        return [_Team(tuple(members)) for members in teams.values()]
+
+    def _may_meet(self, team: _Team, late: Touch, laps: Laps, limit: int) -> bool:
+        """Whether a late touch shares bytes with any of a team; whether they are gone by then is not asked."""
+        cases = self._cases(team.touches[0], late, laps, limit)
+        return any(self._all_share(team, late, case, Question()) for case in cases)
 
     def meet(self, early: Touch, late: Touch, laps: Laps, limit: int, question: Question) -> bool:
         """Whether the touches share bytes when control came to the head of each loop that often between them.
@@ -97,24 +147,42 @@ class Overlaps:
         return self._known[key]
 
     def _meet(self, early: Touch, late: Touch, laps: Laps, limit: int, question: Question) -> bool:
-        first, second = self._address(early), self._address(late)
-        if first is None or second is None:
-            return False
-        bases = base_symbol(first), base_symbol(second)
-        if None not in bases and bases[0] != bases[1]:
-            return False
-        threads = self._facts.threads.sample(early.threads, late.threads)
-        grounds = [self.ground(seed, threads) for seed in self._seeds(first, second)]
-        for now, then in self._laps(early, late, (first, second), dict(laps), limit, grounds[0]):
-            pairs = ((self._footprint(early, then, ground), self._footprint(late, now, ground)) for ground in grounds)
-            if all(_share(one, other, question.of_two_threads) for one, other in pairs) and not (
-                question.is_gone and question.is_gone(early, late, dict(then), dict(now))
+        for case in self._cases(early, late, laps, limit):
+            if self._all_share(early, late, case, question) and not (
+                question.is_gone and question.is_gone(early, late, dict(case.then), dict(case.now))
             ):
                 return True
         return False
 
+    def _cases(self, early: Touch, late: Touch, laps: Laps, limit: int) -> Iterator[_Case]:
+        """The laps at which two touches may share bytes, with all choices of numbers; none where bases differ."""
+        first, second = self._address(early), self._address(late)
+        if first is None or second is None:
+            return
+        bases = base_symbol(first), base_symbol(second)
+        if None not in bases and bases[0] != bases[1]:
+            return
+        threads = self._facts.threads.sample(early.threads, late.threads)
+        grounds = [self.ground(seed, threads) for seed in self._seeds(first, second)]
+        for now, then in self._laps(early, late, (first, second), dict(laps), limit, grounds[0]):
+            yield _Case(now, then, grounds)
+
+    def _all_share(self, early: Touch | _Team, late: Touch, case: _Case, question: Question) -> bool:
+        """Whether a touch, or one of a team, shares bytes with a late one for each choice of numbers."""
+        return all(
+            _share(
+                self._footprint(early, case.then, ground),
+                self._footprint(late, case.now, ground),
+                question.of_two_threads,
+            )
+            for ground in case.grounds
+        )
+
     def _address(self, touch: Touch) -> Value | None:
-        return self._facts.values.role(touch.index, touch.role)
+        key = (touch.index, touch.role)
+        if key not in self._addresses:
+            self._addresses[key] = self._facts.values.role(*key)
+        return self._addresses[key]
 
     def _seeds(self, first: Value, second: Value) -> range:
         is_free = any(leaf.kind is not LeafKind.SYMBOL for value in (first, second) for leaf in leaves(value))
@@ -163,16 +231,22 @@ class Overlaps:
         """The heads of the loops around a loop."""
         return frozenset(loop.header for loop in self._facts.cfg.enclosing_loops(header)) - {header}
 
-    def _footprint(self, touch: Touch, laps: Laps, ground: Ground) -> _Footprint | None:
-        """The words that a touch covers at these laps; None when that is not known or there are none."""
+    def _footprint(self, touch: Touch | _Team, laps: Laps, ground: Ground) -> _Footprint | None:
+        """The words that a touch, or a team, covers at these laps; None when that is not known or there are none."""
         key = (touch, laps, ground)
         if key not in self._footprints:
-            try:
-                words = self._words(touch, Assignment(ground, dict(laps)), ground.threads)
-                self._footprints[key] = _Footprint(words, min(words), max(words)) if words else None
-            except Unpredictable:
-                self._footprints[key] = None
+            members = touch.touches if isinstance(touch, _Team) else ()
+            parts = [part for member in members if (part := self._footprint(member, laps, ground)) is not None]
+            words = _united(parts) if isinstance(touch, _Team) else self._known_words(touch, laps, ground)
+            self._footprints[key] = _Footprint(words, min(words), max(words)) if words else None
         return self._footprints[key]
+
+    def _known_words(self, touch: Touch, laps: Laps, ground: Ground) -> Mapping[int, int]:
+        """The words that a touch covers, each with its threads; none when they cannot be predicted."""
+        try:
+            return self._words(touch, Assignment(ground, dict(laps)), ground.threads)
+        except Unpredictable:
+            return {}
 
     def _words(self, touch: Touch, assignment: Assignment, threads: Sequence[int]) -> Mapping[int, int]:
         address = self._address(touch)
@@ -194,6 +268,14 @@ class Overlaps:
         if key not in self._grounds:
             self._grounds[key] = Ground(self._facts, self.loops, seed, threads)
         return self._grounds[key]
+
+
+def _united(parts: Iterable[_Footprint]) -> Mapping[int, int]:
+    words: dict[int, int] = {}
+    for part in parts:
+        for word, threads in part.words.items():
+            words[word] = words.get(word, 0) | threads
+    return words
 
 
 def _share(first: _Footprint | None, second: _Footprint | None, of_two_threads: bool) -> bool:
