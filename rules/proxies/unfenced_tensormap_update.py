@@ -21,7 +21,7 @@ class UnfencedTensormapUpdate(Rule):
     Fix: release after the change, synchronize, acquire at the user; before the next change wait until the copies that
         use the map are complete, or until their bulk group has been read.
     Not reported: maps changed by an earlier kernel or by the host; kernels that have no instruction for tensor maps;
-        changes through `cp.async.bulk`; maps whose address has been read from memory.
+        changes through `cp.async.bulk`; maps whose address has been read from global memory.
     """
 
     code = "PTX304"
