@@ -131,9 +131,16 @@ def test_a_wrong_description_is_refused(tmp_path: Path, change: dict[str, str]) 
 
 
 def test_table_counts_only_pairs_that_are_told_apart() -> None:
-    found, far, noisy, named, missed = (
+    found, far, noisy, named, missed, milder = (
         Replay(FOLDER / name, f"owner/name#{name}", "phase", dialect, "missing-phase-toggle", "sm_90a", "")
-        for name, dialect in (("1", "nvcc"), ("2", "nvcc"), ("3", "triton"), ("4", "nvcc"), ("5", "nvcc"))
+        for name, dialect in (
+            ("1", "nvcc"),
+            ("2", "nvcc"),
+            ("3", "triton"),
+            ("4", "nvcc"),
+            ("5", "nvcc"),
+            ("6", "nvcc"),
+        )
     )
     record = figures(
         {
@@ -142,17 +149,19 @@ def test_table_counts_only_pairs_that_are_told_apart() -> None:
             noisy: Outcome(0, 0, (), ("shared-slot-race:error",), ()),
             named: Outcome(30, 1, (), (), ()),
             missed: Outcome(None, None, (), (), ()),
+            milder: Outcome(None, None, (), (), (), "warning"),
         }
     )
-    assert (record["pairs"], record["told apart"]) == (5, 1)
-    assert record["dialects"] == {"nvcc": {"pairs": 4, "told apart": 1}, "triton": {"pairs": 1, "told apart": 0}}
+    assert (record["pairs"], record["told apart"]) == (6, 1)
+    assert record["dialects"] == {"nvcc": {"pairs": 5, "told apart": 1}, "triton": {"pairs": 1, "told apart": 0}}
     assert [(row["before"], row["after"]) for row in record["rows"]] == [
         ("found", "silent"),
         ("far", "silent"),
         ("found", "shared-slot-race:error"),
         ("named", "silent"),
         ("missed", "silent"),
+        ("warning", "silent"),
     ]
     text = render(record)
     assert re.search(r"^owner/name#2 .* far +silent$", text, re.MULTILINE)
-    assert re.search(r"^all +5 +1 +20%$", text, re.MULTILINE)
+    assert re.search(r"^all +6 +1 +17%$", text, re.MULTILINE)

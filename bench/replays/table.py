@@ -32,12 +32,15 @@ def _counts(outcomes: Mapping[Replay, Outcome], attribute: str) -> dict[str, dic
 
 
 def _before(outcome: Outcome) -> str:
-    """`found`; `named` where an error elsewhere names the place of the fix, `far` where it does not; `missed`."""
+    """`found`; `named` where an error elsewhere names the place of the fix, `far` where it does not; `missed`.
+
+    A severity where the rule gives no error, but a warning or information.
+    """
     if outcome.is_found:
         return "found"
     if outcome.is_named:
         return "named"
-    return "missed" if outcome.distance is None else "far"
+    return outcome.milder or "missed" if outcome.distance is None else "far"
 
 
 def _row(replay: Replay, outcome: Outcome) -> dict[str, Any]:

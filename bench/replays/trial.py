@@ -19,7 +19,8 @@ class Outcome:
 
     `named` is the distance of the nearest place that such an error names beside its own: where the memory was written,
     by what way the threads came there. `others` are the other rules that find something in `before`; `stray` all that
-    find something in `after`. `reasons` say what of the pair was not analysed, and what failed.
+    find something in `after`. `milder` is the severity at which the rule finds `before` where it gives no error, empty
+    when it finds nothing. `reasons` say what of the pair was not analysed, and what failed.
     """
 
     distance: int | None
@@ -27,6 +28,7 @@ class Outcome:
     others: tuple[str, ...]
     stray: tuple[str, ...]
     reasons: tuple[str, ...]
+    milder: str = ""
 
     @property
     def is_found(self) -> bool:
@@ -60,6 +62,7 @@ def judge(replay: Replay, options: Options) -> Outcome:
         tuple(sorted({_described(item) for item in before.findings} - {f"{replay.rule}:{Severity.ERROR}"})),
         tuple(sorted({_described(item) for item in after.findings if item.severity is not Severity.INFO})),
         (*_reasons(before), *_reasons(after)),
+        next((item.severity for item in before.findings if item.rule == replay.rule and not errors), ""),
     )
 
 
