@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.corpus.assemble import assemble  # noqa: E402
+from bench.evidence_replays import replay_section  # noqa: E402
 from bench.replays.replay import FOLDER, Replay, ReplayError, changed, read_replay, read_replays  # noqa: E402
 from bench.replays.table import figures, render  # noqa: E402
 from bench.replays.trial import Outcome, distance, judge  # noqa: E402
@@ -165,3 +166,11 @@ def test_table_counts_only_pairs_that_are_told_apart() -> None:
     text = render(record)
     assert re.search(r"^owner/name#2 .* far +silent$", text, re.MULTILINE)
     assert re.search(r"^all +6 +1 +17%$", text, re.MULTILINE)
+
+
+def test_section_of_the_page_has_every_pair_and_says_what_is_open() -> None:
+    pair = Replay(FOLDER / "one", "owner/name#1", "phase", "nvcc", "missing-phase-toggle", "sm_90a", "", open="why")
+    section = list(replay_section(figures({pair: Outcome(30, 1, (), (), ())})))
+    assert "| owner/name#1 | phase | nvcc | missing-phase-toggle | 30 | named | silent |" in section
+    assert "| phase | 1 | 0 |" in section
+    assert "- owner/name#1 (one): why" in section
