@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ptxlint.facts import Facts
 
 LAPS = 8
-"""How many laps of a loop are tried: more than rings have slots."""
+"""How many laps of a loop are tried: as many as rings have slots. An address that goes on from lap to lap would run
+into other memory after more of them than the loop makes."""
 CHOICES = 24
 """How many combinations of laps are tried when addresses depend on several loops."""
 WORD = 4
@@ -216,9 +217,9 @@ class Overlaps:
         if last is not None and header in self._around(early.index):
             return [(last, last - passed)] if passed <= last and passed < limit else ()
         if header in self._around(early.index):
-            return () if passed == limit else [(lap, lap - passed) for lap in range(passed, passed + LAPS)]
+            return () if passed == limit else [(lap, lap - passed) for lap in range(passed, max(passed + 1, LAPS))]
         if passed and header in self._around(late.index):
-            end = passed if passed < limit else passed + LAPS
+            end = passed if passed < limit else max(passed, LAPS)
             return [(lap, lap) for lap in range(passed - 1, end)]
         return [(lap, lap) for lap in range(LAPS)]
 
