@@ -11,10 +11,10 @@ def replay_section(record: Mapping[str, Any]) -> Iterator[str]:
     yield "## Replayed bugs"
     yield ""
     yield (
-        f"`python -m bench.replays`: {record['pairs']} kernels of ours after public bug reports, each before and after "
-        f"its fix. Told apart: {record['told apart']}, which means an error of the right rule at most 3 lines from the "
-        "fix before, and no finding after. *Named*: the error stands elsewhere and names such a line; a severity: the "
-        "rule gives no error. `lines` is the distance from the fix."
+        f"`python -m bench.replays`: {record['pairs']} kernels of ours after {record['reports']} public bug reports, "
+        f"each before and after its fix. Told apart: {record['told apart']}, which means an error of the right rule at "
+        "most 3 lines from the fix before, and no finding after. *Named*: the error stands elsewhere and names such a "
+        "line; a severity: the rule gives no error. `lines` is the distance from the fix."
     )
     yield ""
     for title, key in (("class", "classes"), ("dialect", "dialects")):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -154,6 +156,7 @@ def test_table_counts_only_pairs_that_are_told_apart() -> None:
         }
     )
     assert (record["pairs"], record["told apart"]) == (6, 1)
+    assert record["reports"] == 6
     assert record["dialects"] == {"nvcc": {"pairs": 5, "told apart": 1}, "triton": {"pairs": 1, "told apart": 0}}
     assert [(row["before"], row["after"]) for row in record["rows"]] == [
         ("found", "silent"),
@@ -174,3 +177,39 @@ def test_section_of_the_page_has_every_pair_and_says_what_is_open() -> None:
     assert "| owner/name#1 | phase | nvcc | missing-phase-toggle | 30 | named | silent |" in section
     assert "| phase | 1 | 0 |" in section
     assert "- owner/name#1 (one): why" in section
+
+
+@pytest.fixture(scope="module")
+def builder() -> ModuleType:
+    """The script that compiles the pairs again."""
+    spec = importlib.util.spec_from_file_location("replays_build", FOLDER / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("before.cu", "before.cu"),
+        (str(FOLDER / "one" / "before.py"), "before.py"),
+        ("../../kernels/ptx.cuh", "fixtures/kernels/ptx.cuh"),
+        ("/usr/local/cuda/include/sm_20_intrinsics.hpp", "sm_20_intrinsics.hpp"),
+    ],
+)
+def test_file_names_hold_no_folder_of_a_machine(builder: ModuleType, path: str, expected: str) -> None:
+    assert builder.relative(path, FOLDER / "one") == expected
+
+
+def test_what_compiles_a_pair(builder: ModuleType) -> None:
+    cuda, cute = (
+        Replay(FOLDER / "one", "owner/name#1", "phase", dialect, "missing-phase-toggle", "sm_90a", "")
+        for dialect in ("nvcc", "cute-dsl")
+    )
+    assert builder.command(cuda, "before", {})[:3] == ["nvcc", "-ptx", "-lineinfo"]
+    assert builder.command(cute, "before", {}) is None
+    python, script, source = builder.command(cute, "after", {"cute-dsl": "/venv/python"})
+    assert (python, source) == ("/venv/python", "after.py")
+    assert Path(script).is_file()

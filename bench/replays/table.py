@@ -14,6 +14,7 @@ def figures(outcomes: Mapping[Replay, Outcome]) -> dict[str, Any]:
     """The record: one row for each pair, and counts by class and by dialect."""
     return {
         "pairs": len(outcomes),
+        "reports": len({replay.report for replay in outcomes}),
         "told apart": sum(_is_told_apart(outcome) for outcome in outcomes.values()),
         "classes": _counts(outcomes, "kind"),
         "dialects": _counts(outcomes, "dialect"),
