@@ -168,6 +168,11 @@ def build(instruction: Instruction, point: int, slots: Slots, footprints: Footpr
     return run
 
 
+def name_of(instruction: Instruction) -> str:
+    """The opcode with its first modifier, by which accesses are told apart."""
+    return ".".join((instruction.opcode, *instruction.modifiers[:1]))
+
+
 Part = Callable[[Strand, Order, Positions], None]
 
 
@@ -273,8 +278,8 @@ def _accesses(
     is_write = access.mode in (Mode.WRITE, Mode.UPDATE)
     is_tensor = access.space == "tensor" or access.proxy is Proxy.TENSOR_MEMORY
     space = Space.TENSOR if is_tensor else Space.SHARED
-    extent = _extent(instruction, access, reader)
-    what = ".".join((instruction.opcode, *instruction.modifiers[:1]))
+    extent = _extent(instruction, access, reader, point)
+    what = name_of(instruction)
     is_atomic = instruction.opcode in ("atom", "red")
     is_rows = row.opens is Tracking.WGMMA and access.role == "a" and not _transposes_a(reader)
     is_by_warp = row.opens in (Tracking.TCGEN05_LD, Tracking.TCGEN05_ST)
@@ -347,7 +352,7 @@ def _by_warp(strand: Strand, positions: Iterable[int]) -> dict[int, Sequence[int
     return dict(found)
 
 
-def _extent(instruction: Instruction, access: Access, reader: Reader) -> Callable[[Strand], int]:
+def _extent(instruction: Instruction, access: Access, reader: Reader, point: int) -> Callable[[Strand], int]:
     """Bytes of shared memory from the address on, or columns of tensor memory."""
     if access.is_descriptor or access.is_mapped:
         return lambda strand: LEAST_DESCRIBED
@@ -356,9 +361,9 @@ def _extent(instruction: Instruction, access: Access, reader: Reader) -> Callabl
     if access.size and access.size in reader.roles:
         size = reader.slot(access.size)
         return lambda strand: _first(strand.registers[size])
-    least = (
-        MATRIX_ROW if "matrix" in instruction.opcode else LEAST_DESCRIBED if "tensor" in instruction.modifiers else 1
-    )
+    if "tensor" in instruction.modifiers:
+        return lambda strand: strand.machine.program.extents.get(point, LEAST_DESCRIBED)
+    least = MATRIX_ROW if "matrix" in instruction.opcode else 1
     known = isa.access_bytes(instruction, access) or least
     return lambda strand: known
 

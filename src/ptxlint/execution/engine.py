@@ -49,6 +49,12 @@ SMALL_SIZES = (4, 2, 1)
 OTHER_SIZES = (29, 301)
 """Assumed integers under which a fault must show as well, where they reach it, to be certain."""
 
+ELSEWHERE: tuple[tuple[Dimensions, int | None], ...] = (((1, 0, 0), None), ((8, 0, 0), 300), ((8, 0, 0), 2000))
+"""Other clusters that are run, each with the assumed integers, or those of the first run."""
+
+FAR_GRID = 16
+"""Clusters of the grid in which those far from the origin run."""
+
 TENSOR_MAP_BYTES = 128
 SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
 """Faults that a single run may not show."""
@@ -214,14 +220,28 @@ class _Engine:
             runs.append(self._go(first.binding, schedule))
             if not runs[-1].is_clean and not first.is_clean:
                 break
-        return [*runs, *self._elsewhere(first), *self._varied(first, runs)]
+        runs += self._elsewhere(first)
+        return [*runs, *self._varied(first, runs)]
 
     def _elsewhere(self, first: Run) -> list[Run]:
-        """The run of another cluster of the grid, when roles go by the cluster and that one reaches something new."""
-        if not self.reads_position or self._covered(first) == self.seeds:
-            return []
-        away = self._go(replace(first.binding, position=(1, 0, 0)), SCHEDULES[0])
-        return [] if away.out_of_budget or self._covered(away) <= self._covered(first) else [away]
+        """Runs of other clusters of the grid, when roles go by the cluster, that reach something new.
+
+        Those far from the origin, in a large grid, must also go well: under a causal mask they have the most tiles.
+        """
+        reached, added = self._covered(first), list[Run]()
+        for position, size in ELSEWHERE if self.reads_position else ():
+            if reached >= self.seeds or self.spent > ALL_STEPS:
+                break
+            binding = first.binding
+            if size is not None:
+                width = FAR_GRID * binding.cluster[0]
+                binding = replace(self._binding(binding.block, binding.cluster, size), grid=(width, *binding.grid[1:]))
+            away = self._go(replace(binding, position=position), SCHEDULES[0])
+            is_wanted = away.is_clean if size is not None else not away.out_of_budget
+            if is_wanted and not self._covered(away) <= reached:
+                added.append(away)
+                reached |= self._covered(away)
+        return added
 
     def _varied(self, first: Run, runs: Sequence[Run]) -> list[Run]:
         """Runs with one parameter word of 0, by itself and with null pointers, that reach something new and go well."""
@@ -426,6 +446,8 @@ class _Engine:
             extents=ordered.box_extents(runs[0].machine.events),
         )
         binding = runs[0].binding
+        stores = ordered.store_extents(program, binding, body)
+        program = replace(program, extents={**program.extents, **stores})
         sizes = ordered.FEW_TRIPS if self._may_skip_fences() else ()
         few = (self._binding(binding.block, binding.cluster, size) for size in sizes)
         away = (run.binding for run in runs if run.binding is not binding)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ptxlint.execution import diagnosis
+from ptxlint.execution.accesses import name_of
 from ptxlint.execution.clock import WARP_LINE
 from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.order import Order
 from ptxlint.execution.program import Binding, Program
 from ptxlint.execution.schedule import LEAST_BOX, SCHEDULES, OutOfBudgetError, Schedule
+from ptxlint.execution.store_boxes import COPY, tensor_stores
+from ptxlint.execution.store_boxes import store_extents as boxes_of_stores
 from ptxlint.execution.trace import Event, Fault, Kind
+from ptxlint.ir import Instruction
 
 ORDERED_STEPS = 120_000
 """Steps of one run that reports data accesses."""
@@ -78,6 +82,16 @@ def run_overtaken(program: Program, binding: Binding) -> Ordered:
         if conflicts:
             return _with_accesses(program, binding, schedule, conflicts, tuple(machine.events))
     return NOT_ORDERED
+
+
+def store_extents(program: Program, binding: Binding, body: Sequence[Instruction]) -> Mapping[int, int]:
+    """Bytes of the boxes of tensor stores, by what a run writes for them."""
+    stores = tensor_stores(body)
+    if not stores:
+        return {}
+    names = {name_of(instruction) for instruction in body}
+    machine, order = _run(program, binding, SCHEDULES[0], frozenset[int | str](stores) | names | {COPY})
+    return {} if machine is None else boxes_of_stores(order.history, stores, body)
 
 
 def _run(

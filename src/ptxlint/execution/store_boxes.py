@@ -1,0 +1,81 @@
+"""How many bytes a tensor store reads, which the PTX does not say: what was written for it.
+
+A store is no larger than the run of bytes that one place of the source, or one copy, has written from the store's
+address on since the store before; nor does it reach the next place that a tensor copy names. All executions of one
+instruction have boxes of one size, so the least of what they show holds for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ptxlint import isa
+from ptxlint.execution.conflict import Access, Interval
+from ptxlint.execution.ways import place
+from ptxlint.ir import Instruction
+from ptxlint.isa import Mode
+
+MOST_LOOKED_AT = 8
+"""Executions of one store that are looked at."""
+
+COPY = "bulk copy"
+"""What the machine calls copies that an mbarrier tracks."""
+
+LEAST = 128
+"""Bytes of a box at least: one row of a swizzle atom."""
+
+
+def tensor_stores(body: Sequence[Instruction]) -> frozenset[int]:
+    """The instructions that read a box of shared memory for a tensor map."""
+    return frozenset(
+        point
+        for point, instruction in enumerate(body)
+        if "tensor" in instruction.modifiers
+        for access in isa.accesses(instruction)
+        if access.mode is Mode.READ and not access.is_mapped and isa.space(instruction, access).startswith("shared")
+    )
+
+
+def store_extents(history: Sequence[Access], stores: frozenset[int], body: Sequence[Instruction]) -> Mapping[int, int]:
+    """Bytes of the boxes of tensor stores; `history` has the stores and all writes of a run in order."""
+    named = sorted({access.interval[0] for access in history if access.point in stores or _is_copy(access)})
+    seen: dict[int, list[int]] = {}
+    for at, access in enumerate(history):
+        sizes = seen.setdefault(access.point, [])
+        if access.point in stores and len(sizes) < MOST_LOOKED_AT:
+            start = access.interval[0]
+            following = next((other for other in named if other > start), None)
+            stop = _reach(start, _written(history, at, body))
+            sizes.append((stop if following is None else min(stop, following)) - start)
+    return {point: max(LEAST, min(sizes)) for point, sizes in seen.items() if point in stores and sizes}
+
+
+def _is_copy(access: Access) -> bool:
+    return access.is_write and access.what == COPY
+
+
+def _written(history: Sequence[Access], at: int, body: Sequence[Instruction]) -> Iterator[Interval]:
+    """What the writer of a store's first bytes wrote since the store was last run there, the last writes first."""
+    store = history[at]
+    start = store.interval[0]
+    writer = None
+    intervals: list[tuple[object, Interval]] = []
+    for access in reversed(history[:at]):
+        if access.point == store.point and access.interval[0] == start:
+            break
+        if access.is_write:
+            here = place(body, access)
+            intervals.append((here, access.interval))
+            if writer is None and access.interval[0] <= start < access.interval[1]:
+                writer = here
+    return (interval for here, interval in intervals if here == writer)
+
+
+def _reach(start: int, intervals: Iterator[Interval]) -> int:
+    """Where the run of written bytes that begins at an address ends."""
+    end = start
+    for first, last in sorted(intervals):
+        if first > end:
+            break
+        end = max(end, last)
+    return end

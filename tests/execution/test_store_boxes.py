@@ -1,0 +1,87 @@
+"""How large the boxes of tensor stores are taken to be: what was written for them, and no further than the next box."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxlint.execution.clock import Moment
+from ptxlint.execution.conflict import Access, Failure, Interval, Space
+from ptxlint.execution.store_boxes import store_extents, tensor_stores
+from ptxlint.execution.trace import Agent
+from ptxlint.isa import Proxy
+
+from .running import executed, initialized, kernel
+
+STORE, OTHER, WRITE, SCRATCH = 0, 1, 2, 3
+BODY = kernel("add.u32 %r1, %r1, 1; add.u32 %r2, %r2, 1; add.u32 %r3, %r3, 1; add.u32 %r4, %r4, 1;").cfg.body
+
+
+def access(point: int, interval: Interval, warp: int = 0) -> Access:
+    is_write = point in (WRITE, SCRATCH)
+    moment = Moment(("warp", 0, warp), 1)
+    return Access(
+        Space.SHARED, interval, is_write, Proxy.GENERIC, moment, point, Agent(0, (32 * warp,)), warp, 1, 0, False, ""
+    )
+
+
+def extents(*history: Access) -> dict[int, int]:
+    return dict(store_extents(history, frozenset({STORE, OTHER}), BODY))
+
+
+def stored(point: int, at: int) -> Access:
+    return access(point, (at, at + 128))
+
+
+class TestExtents:
+    """Bytes of a box."""
+
+    def test_what_all_warps_wrote(self) -> None:
+        written = [access(WRITE, (1024 + 256 * warp, 1280 + 256 * warp), warp) for warp in range(4)]
+        assert extents(*written, stored(STORE, 1024)) == {STORE: 1024}
+
+    def test_not_beyond_a_gap(self) -> None:
+        assert extents(access(WRITE, (0, 512)), access(WRITE, (640, 1024)), stored(STORE, 0)) == {STORE: 512}
+
+    def test_not_beyond_what_another_place_of_the_source_wrote(self) -> None:
+        assert extents(access(WRITE, (0, 512)), access(SCRATCH, (512, 1024)), stored(STORE, 0)) == {STORE: 512}
+
+    def test_not_beyond_the_next_box(self) -> None:
+        written = access(WRITE, (0, 1024))
+        assert extents(written, stored(STORE, 0), stored(OTHER, 512)) == {STORE: 512, OTHER: 512}
+
+    def test_only_what_was_written_since_the_last_time(self) -> None:
+        first, second = access(WRITE, (0, 512)), access(WRITE, (512, 1024))
+        history = [first, stored(STORE, 0), second, first, stored(STORE, 0)]
+        assert extents(*history) == {STORE: 512}
+
+    def test_the_least_of_all_executions(self) -> None:
+        history = [access(WRITE, (0, 1024)), stored(STORE, 0), access(WRITE, (2048, 2560)), stored(STORE, 2048)]
+        assert extents(*history) == {STORE: 512}
+
+    def test_a_row_at_least(self) -> None:
+        assert extents(stored(STORE, 0)) == {STORE: 128}
+
+
+STORING = """
+.shared .align 128 .b8 tile[1024]; ld.param.u64 %rd1, [p];
+shl.b32 %r4, %r1, 2; mov.u32 %r5, tile; add.u32 %r5, %r5, %r4;
+st.shared.b32 [%r5], %r1; fence.proxy.async.shared::cta; {between}
+@%p1 cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd1, {{%r1}}], [tile];
+@%p1 cp.async.bulk.commit_group; @%p1 cp.async.bulk.wait_group 0;
+"""
+
+
+class TestRaces:
+    """What the sizes are for: the first row is the storing warp's own."""
+
+    @pytest.mark.parametrize(("between", "is_race"), [("bar.sync 0;", False), ("bar.warp.sync -1;", True)])
+    def test_the_rows_of_other_warps_need_a_barrier(self, between: str, is_race: bool) -> None:
+        conflicts = executed(initialized() + STORING.format(between=between), 128, 1).conflicts
+        assert {(c.failure, c.first.is_write) for c in conflicts} == ({(Failure.UNORDERED, True)} if is_race else set())
+
+    def test_stores_are_told_from_loads(self) -> None:
+        load = "@%p1 cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes "
+        load += "[tile], [%rd1, {%r1}], [bars];"
+        body = kernel(initialized() + STORING.format(between=load)).cfg.body
+        (store,) = tensor_stores(body)
+        assert "bulk_group" in body[store].modifiers
