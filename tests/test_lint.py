@@ -157,6 +157,20 @@ def test_a_mistake_of_ours_costs_one_rule_on_one_kernel() -> None:
     assert second.verdict is Verdict.FINDINGS
 
 
+def test_a_mistake_that_many_rules_meet_is_one_fault() -> None:
+    class RaisesToo(Raises):
+        """Another rule with the same mistake in what it asks for."""
+
+        code = "TST005"
+        severity = Severity.ERROR
+        isa = IsaRef("Initializers", since="1.0")
+        good = ()
+        bad = ()
+
+    report = lint(kernel(INIT), rules=(Raises, RaisesToo, Silent))
+    assert [fault.rule for fault in report.faults] == ["raises"]
+
+
 def test_findings_are_ordered_by_line() -> None:
     report = lint(kernel(INIT, "mbarrier.inval.shared.b64 [%r1];"), rules=(Probe, Raises))
     lines = [finding.line for finding in report.findings]

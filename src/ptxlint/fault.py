@@ -39,7 +39,10 @@ def request() -> str:
 
 
 class Guard:
-    """Turns what escapes the block into an `InternalFault` in `faults`; the user's own mistakes pass through."""
+    """Turns what escapes the block into an `InternalFault` in `faults`; the user's own mistakes pass through.
+
+    Of a mistake in what many rules ask for, the fault of the first rule on a kernel is kept.
+    """
 
     def __init__(self, faults: list[InternalFault], file: str, kernel: str = "", rule: str = "") -> None:
         self.faults = faults
@@ -55,7 +58,9 @@ class Guard:
             return False
         file, kernel, rule = self.place
         error.add_note(f"while linting {file}, kernel {kernel or '-'}, rule {rule or '-'}")
-        self.faults.append(InternalFault(file, kernel, rule, f"{type(error).__name__}: {error}", _text(error)))
+        said = f"{type(error).__name__}: {error}"
+        if all((fault.file, fault.kernel, fault.error) != (file, kernel, said) for fault in self.faults):
+            self.faults.append(InternalFault(file, kernel, rule, said, _text(error)))
         return True
 
 
