@@ -35,8 +35,11 @@ class TestBoxes:
     def test_one_swizzle_row_at_least(self) -> None:
         assert box_extents([copy(1, 2048), copy(2, 2064), expectation(1 << 16)]) == {1: 128}
 
-    def test_the_last_place_has_no_bound(self) -> None:
-        assert box_extents([copy(1, 2048), expectation(512)]) == {}
+    def test_the_only_copy_of_a_phase_brings_all(self) -> None:
+        assert box_extents([copy(1, 2048), expectation(512)]) == {1: 512}
+
+    def test_the_last_of_several_has_no_bound(self) -> None:
+        assert box_extents([copy(1, 2048), copy(2, 4096), expectation(512)]) == {1: 256}
 
 
 TILE = ".shared .align 128 .b8 tile[1024];\n"

@@ -129,7 +129,10 @@ def _pair(conflict: Conflict) -> tuple[Failure, frozenset[int]]:
 
 
 def box_extents(happened: Sequence[Event]) -> dict[int, int]:
-    """Bytes of each copy's tensor box: the room up to the next place that is filled, no more than its share."""
+    """Bytes of each copy's tensor box: all that its phase expects where it is the only copy.
+
+    Else the room up to the next place that is filled, no more than its share.
+    """
     filled: dict[int, set[int]] = {}
     expected: dict[tuple[int, int], int] = {}
     sharing: dict[tuple[int, int], int] = {}
@@ -148,6 +151,9 @@ def box_extents(happened: Sequence[Event]) -> dict[int, int]:
     for point, own in filled.items():
         room = [following[place] - place for place in own if place in following]
         share = [expected[use] // sharing[use] for use in used[point] if expected.get(use)]
-        if room and share:
+        alone = [expected[use] for use in used[point] if expected.get(use) and sharing[use] == 1]
+        if alone:
+            extents[point] = max(LEAST_BOX, min(alone))
+        elif room and share:
             extents[point] = max(LEAST_BOX, min(*room, *share))
     return extents

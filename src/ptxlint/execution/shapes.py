@@ -58,9 +58,8 @@ class Shapes:
             left, right = instruction.operands[1:3]
             if isinstance(left, Register) and isinstance(right, Immediate) and isinstance(right.value, int):
                 scale = scales.get(left.name)
-                beyond = int(instruction.modifiers[0] in ("gt", "le", "hi", "ls", "eq", "ne"))
                 if scale is not None and 0 <= right.value * scale < MOST_THREADS:
-                    least = max(least, (right.value + beyond) * scale + (beyond ^ 1))
+                    least = max(least, _threads_that_differ(instruction.modifiers[0], right.value, scale))
         return min(-(-least // WARP) * WARP, MOST_THREADS)
 
     def _thread_scales(self) -> dict[str, int]:
@@ -85,6 +84,20 @@ class Shapes:
         yield (1, 1, 1)
         if any(concerns_cluster(self.cfg.body[point]) for point in self.slice.points):
             yield from ((2, 1, 1), (1, 2, 1), (4, 1, 1), (2, 2, 1))
+
+
+def _threads_that_differ(comparison: str, value: int, scale: int) -> int:
+    """The smallest block in which a comparison of an index with a value does not come out alike for all.
+
+    An equality asks for the whole group of `scale` threads that has the value.
+    """
+    match comparison:
+        case "eq" | "ne":
+            return (value + 1) * scale
+        case "gt" | "le" | "hi" | "ls":
+            return (value + 1) * scale + 1
+        case _:
+            return value * scale + 1
 
 
 def reads_rows(cfg: Cfg) -> bool:
