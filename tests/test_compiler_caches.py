@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ptxlint import check, cli, compiler_caches
+from ptxlint.compiler_caches import triton as triton_cache
 from ptxlint.result import FileReport, Origin, Report, Verdict
 from ptxlint.source import SourceLocation
 
@@ -145,6 +146,18 @@ class TestInductor:
         assert origin.purpose == "sin, z (aten.sin, aten.add)"
         assert cli.run(["check", str(root)]) == 1
         assert "gu/cgu1.py:20, generated for sin, z (aten.sin, aten.add)\n" in capfd.readouterr().out
+
+    def test_a_kernel_that_the_tuner_compiled(self, root: Path) -> None:
+        """From another file than the wrapper names; its name says what it is for, unless that is ambiguous."""
+        mlir = MLIR.replace("/home/me/kernels.py", f"{root}/gu/cgu9.py")
+        path = triton(root / "triton" / "0" / "BBBB", mlir=mlir)
+        assert only(check(path)).origin == Origin(
+            "Triton 3.9.0", SourceLocation(f"{root}/gu/cgu9.py", 20, 1, KERNEL), "sin, z (aten.sin, aten.add)"
+        )
+        other = (root / "za" / "cza2.py").read_text().replace("gu/cgu1.py", "gu/cgu2.py").replace("sin, z", "cos")
+        (root / "za" / "cza3.py").write_text(other)
+        triton_cache._purposes.cache_clear()
+        assert only(check(path)).origin == Origin("Triton 3.9.0", SourceLocation(f"{root}/gu/cgu9.py", 20, 1, KERNEL))
 
     def test_a_kernel_that_no_wrapper_calls(self, root: Path) -> None:
         """A candidate of the tuner, say."""

@@ -21,7 +21,9 @@ _STAGES = (".source", ".ttir", ".ttgir")
 """The files of MLIR, from the first stage on. They have locations also where the PTX has no `.loc`."""
 
 _WRAPPED = re.compile(
-    r"^# kernel path: (?P<path>.+)\n# .*?Source Nodes: \[(?P<nodes>.*?)\](?:, Original ATen: \[(?P<operators>.*?)\])?",
+    r"^# kernel path: (?P<path>.+)\n"
+    r"# .*?Source Nodes: \[(?P<nodes>.*?)\](?:, Original ATen: \[(?P<operators>.*?)\])?.*\n"
+    r"(?:#.*\n)*(?P<name>\w+) = ",
     re.MULTILINE,
 )
 
@@ -76,17 +78,27 @@ def _purpose(path: str, source: SourceLocation) -> str:
     """What TorchInductor generated the kernel for; empty for anybody else's."""
     parts = os.path.abspath(path).split(os.sep)
     is_inside = len(parts) > 4 and parts[-4] == "triton"
-    return _purposes(os.sep.join(parts[:-4])).get(os.path.basename(source.file), "") if is_inside else ""
+    if not is_inside:
+        return ""
+    purposes = _purposes(os.sep.join(parts[:-4]))
+    return purposes.get(os.path.basename(source.file)) or purposes.get(source.function or "", "")
 
 
 @lru_cache(maxsize=8)
 def _purposes(root: str) -> Mapping[str, str]:
-    """For the files of kernels in a cache of TorchInductor: the nodes and operators that they were generated for."""
-    return {
-        os.path.basename(match["path"].strip()): _listed(match["nodes"], match["operators"] or "")
-        for text in _generated(root)
-        for match in _WRAPPED.finditer(text)
-    }
+    """What kernels in a cache of TorchInductor are for, nodes and operators: by the file of a kernel, and by its name.
+
+    A kernel that the tuner has compiled comes from another file than the wrapper names. A name says something only
+    where all kernels of that name are for the same.
+    """
+    by_file: dict[str, str] = {}
+    by_name: dict[str, set[str]] = {}
+    for text in _generated(root):
+        for match in _WRAPPED.finditer(text):
+            purpose = _listed(match["nodes"], match["operators"] or "")
+            by_file[os.path.basename(match["path"].strip())] = purpose
+            by_name.setdefault(match["name"], set()).add(purpose)
+    return {**{name: purpose for name, (purpose, *others) in by_name.items() if not others}, **by_file}
 
 
 def _listed(nodes: str, operators: str) -> str:
