@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
 from ptxlint import cfg as graphs
 from ptxlint import isa
 from ptxlint import launch as launches
 from ptxlint.cfg import Cfg
+from ptxlint.classes import dataclass
 from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower, ordered, tensor_maps, waits
 from ptxlint.execution import slice as slices
 from ptxlint.execution.conflict import Access, Conflict, Failure

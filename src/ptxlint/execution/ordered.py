@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ptxlint.classes import dataclass
 from ptxlint.execution import diagnosis
 from ptxlint.execution.accesses import name_of
 from ptxlint.execution.clock import WARP_LINE

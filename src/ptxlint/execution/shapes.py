@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ptxlint.cfg import Cfg
+from ptxlint.classes import dataclass
 from ptxlint.execution.slice import Slice
 from ptxlint.execution.strand import WARP
 from ptxlint.ir import Immediate, Instruction, Register
