@@ -55,6 +55,16 @@ class TestPointers:
         snippet = "ld.param.v2.u64 {%rd1, %rd2}, [args+16]; ld.global.u32 %r1, [%rd2];"
         assert pointers(snippet, ".param .align 16 .b8 args[64]") == {("args", 24)}
 
+    def test_a_field_that_is_read_through_the_address_of_the_structure(self) -> None:
+        begin = "ld.param.u64 %rd4, [args]; mov.b64 %rd5, args; add.s64 %rd6, %rd5, 24;"
+        snippet = begin + "ld.param.u64 %rd1, [%rd6+-16]; ld.param.u64 %rd2, [%rd5+16]; ld.global.u32 %r1, [%rd1];"
+        assert pointers(snippet, ".param .align 8 .b8 args[64]") == {("args", 8)}
+
+    def test_an_address_of_the_structure_that_moves_on_names_no_field(self) -> None:
+        begin = "ld.param.u64 %rd4, [args]; mov.b64 %rd5, args;"
+        loop = "L: ld.param.u64 %rd1, [%rd5+8]; ld.global.u32 %r1, [%rd1]; add.s64 %rd5, %rd5, 8; @%p1 bra L;"
+        assert pointers(begin + loop, ".param .align 8 .b8 args[64]") == set()
+
     def test_a_declared_pointer(self) -> None:
         assert pointers("ld.param.u64 %rd1, [p];", ".param .u64 .ptr .global .align 4 p") == {("p", 0)}
 

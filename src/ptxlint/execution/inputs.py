@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 from ptxlint import isa
 from ptxlint.cfg import Cfg
 from ptxlint.classes import dataclass
 from ptxlint.execution.layout import GLOBAL_BASE, PARAMETER_WINDOW
-from ptxlint.ir import Address, Function, Instruction, Register, Symbol
+from ptxlint.ir import Address, Function, Immediate, Instruction, Operand, Register, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,15 @@ def pointer_parameters(cfg: Cfg) -> frozenset[tuple[str, int]]:
     }
     origin: dict[str, set[tuple[str, int]]] = {}
     body = cfg.body
+    bases = _parameter_addresses(body, names)
     for instruction in body:
         if instruction.opcode == "ld" and "param" in instruction.modifiers:
             operand = instruction.operands[1]
-            if isinstance(operand, Address) and isinstance(operand.base, Symbol) and operand.base.name in names:
-                start = operand.base.offset + operand.offset
+            place = _parameter_place(operand, names, bases)
+            if place is not None:
                 for index, loaded in enumerate(isa.writes(instruction)):
                     if loaded.type.endswith("64"):
-                        origin.setdefault(loaded.name, set()).add((operand.base.name, start + 8 * index))
+                        origin.setdefault(loaded.name, set()).add((place[0], place[1] + 8 * index))
     found: set[tuple[str, int]] = set(declared)
     for _ in range(3):
         for instruction in body:
@@ -85,11 +87,41 @@ def pointer_parameters(cfg: Cfg) -> frozenset[tuple[str, int]]:
                     for name in sources[:1]:
                         known.update(origin[name])
     for instruction in body:
-        bases = (operand.base for operand in instruction.operands if isinstance(operand, Address))
-        for base in bases:
+        for base in (operand.base for operand in instruction.operands if isinstance(operand, Address)):
             if isinstance(base, Register):
                 found.update(origin.get(base.name, ()))
     return frozenset(found)
+
+
+def _parameter_place(
+    operand: Operand, names: Collection[str], bases: Mapping[str, tuple[str, int]]
+) -> tuple[str, int] | None:
+    """The parameter and the offset that an operand names, itself or through a register that holds its address."""
+    base, offset = (operand.base, operand.offset) if isinstance(operand, Address) else (operand, 0)
+    if isinstance(base, Symbol) and base.name in names:
+        return base.name, base.offset + offset
+    if isinstance(base, Register) and base.name in bases:
+        name, start = bases[base.name]
+        return name, start + offset
+    return None
+
+
+def _parameter_addresses(body: Sequence[Instruction], names: Collection[str]) -> dict[str, tuple[str, int]]:
+    """The registers that are written once, with the address of a parameter and perhaps a number added to it."""
+    written = Counter(register.name for instruction in body for register in isa.writes(instruction))
+    found: dict[str, tuple[str, int]] = {}
+    for instruction in body:
+        match instruction.opcode, instruction.operands:
+            case "mov", (Register(name=target), source):
+                place = _parameter_place(source, names, found)
+            case "add", (Register(name=target), source, Immediate(value=int() as step)):
+                place = _parameter_place(source, names, found)
+                place = None if place is None else (place[0], place[1] + step)
+            case _:
+                continue
+        if place is not None and written[target] == 1:
+            found[target] = place
+    return found
 
 
 def is_assumed(instruction: Instruction, pointers: frozenset[tuple[str, int]]) -> bool:
