@@ -37,8 +37,9 @@ DONE:
 """
 
 
-def _clashes(body: str) -> list[Clash]:
-    module = parse(f"{HEAD}{body}ret;\n}}\n")
+def _clashes(body: str, threads: int = 128) -> list[Clash]:
+    head = HEAD.replace(".reqntid 128", f".reqntid {threads}")
+    module = parse(f"{head}{body}ret;\n}}\n")
     function = module.functions[0]
     return list(Facts(module, function, stated(function, Launch())).clashes(*Mistake))
 
@@ -112,21 +113,25 @@ def test_a_register_that_held_contents_before_is_no_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("between", "mistake"),
+    ("between", "by_own", "by_others"),
     [
-        ("wgmma.wait_group.sync.aligned 0;\n", Mistake.SHARED_RACE),
-        ("bar.sync 0;\nwgmma.wait_group.sync.aligned 0;\n", Mistake.WGMMA_WAIT_LATE),
-        ("", Mistake.WGMMA_RELEASED),
+        ("wgmma.wait_group.sync.aligned 0;\n", [], Mistake.SHARED_RACE),
+        ("bar.sync 0;\nwgmma.wait_group.sync.aligned 0;\n", [], Mistake.WGMMA_WAIT_LATE),
+        ("", [Mistake.WGMMA_RELEASED], Mistake.SHARED_RACE),
     ],
 )
-def test_how_others_come_to_write_operands(between: str, mistake: Mistake) -> None:
+def test_how_others_come_to_write_operands(between: str, by_own: list[Mistake], by_others: Mistake) -> None:
+    """What one warpgroup reads, the other writes; among its own warps, one that has waited speaks for all four."""
     read = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd2, %rd2, 1, 1, 1, 0, 0;\n"
-    (clash,) = _clashes(
+    multiply = (
         ".reg .f32 %f<5>;\nmov.u32 %r4, tile;\nshr.u32 %r4, %r4, 4;\ncvt.u64.u32 %rd2, %r4;\n"
-        f"wgmma.fence.sync.aligned;\n{read}wgmma.commit_group.sync.aligned;\n{between}"
-        "st.shared.u32 [%r3], %r1;\n"
+        f"wgmma.fence.sync.aligned;\n{read}wgmma.commit_group.sync.aligned;\n"
     )
-    assert clash.mistake is mistake
+    own = f"{multiply}{between}st.shared.u32 [%r3], %r1;\n"
+    assert [clash.mistake for clash in _clashes(own)] == by_own
+    others = f"setp.ge.u32 %p2, %r1, 128;\n@%p2 bra OTHERS;\n{multiply}{between}bra MEET;\n"
+    others += f"OTHERS:\n{'bar.sync 0;' * ('bar.sync' in between)}\nst.shared.u32 [%r3+-512], %r1;\nMEET:\n"
+    assert by_others in [clash.mistake for clash in _clashes(others, 256)]
 
 
 def test_a_tensor_map_whose_address_goes_through_shared_memory_is_known() -> None:

@@ -11,8 +11,8 @@ from ptxlint.rule import Finding, IsaRef, Rule, Severity
 class WgmmaWaitAfterBarrier(Rule):
     """A CTA barrier hands shared memory back while a `wgmma.mma_async` may still be reading operands from it.
 
-    Why: `wgmma.wait_group` tells only the warp that runs it. The others learn of it by a barrier after the wait, not
-        by one before.
+    Why: `wgmma.wait_group` tells only the warp that runs it that the group of its warpgroup is over. Other warpgroups
+        and the producer learn of it by a barrier after the wait, not by one before.
     Fix: `wgmma.wait_group` first, in each warp and for the right group, then the barrier, then the refill.
     Not reported: slots that nobody refills in the run.
     """

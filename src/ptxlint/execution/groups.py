@@ -2,7 +2,9 @@
 
 Groups of cp.async and of bulk copies are a thread's own. Threads that issue together are kept as one party: its groups
 are committed when all of its threads have run a commit, and done when all have run a wait that covers them. Groups of
-wgmma, and of loads and stores of tensor memory, are a warp's. Source: PTX ISA, *Async-group mechanism*.
+loads and stores of tensor memory are a warp's. A group of wgmma is its warpgroup's: one of its warps that has waited
+knows the products of all four to be done, and CUTLASS lets one thread of the warpgroup hand the operands back. Sources:
+PTX ISA, *Async-group mechanism*, *wgmma.commit_group*, *wgmma.wait_group*.
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from dataclasses import field
 from typing import TypeAlias
 
 from ptxlint.classes import dataclass
-from ptxlint.execution.clock import BULK, CP_ASYNC, PARTY_SHIFT, Line, Moment
+from ptxlint.execution.clock import BULK, CP_ASYNC, PARTY_SHIFT, WGMMA, Line, Moment
 
 Lanes: TypeAlias = frozenset[int]
 """Threads of one warp."""
 
 PER_THREAD = frozenset({CP_ASYNC, BULK})
 """Kinds of groups that each thread has for itself."""
+
+WARPS_PER_GROUP = 4
 
 EVERYONE: Lanes = frozenset()
 """Stands for the warp where groups are the warp's."""
@@ -77,6 +81,9 @@ class Groups:
                     continue
                 done = min(party.waited.values())
             yield party.line, done
+            if kind == WGMMA:
+                first = warp - warp % WARPS_PER_GROUP
+                yield from (((kind, rank, other), done) for other in range(first, first + WARPS_PER_GROUP))
 
     def arrive(self, kind: str, rank: int, warp: int, lanes: Lanes) -> Iterator[tuple[Line, int]]:
         """What is over once all operations are that these threads have issued so far: lines and their times."""
