@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ptxlint import isa
-from ptxlint.facts import Facts
+from ptxlint.facts import Facts, Mistake
 from ptxlint.isa import Mode, Proxy, Tracking
 from ptxlint.rule import Finding, IsaRef, Related, Rule, Severity
 
@@ -19,8 +19,8 @@ class OverlappingSharedObjects(Rule):
     Why: two copies in flight at once leave either's bytes in the common part; a barrier that is overwritten no longer
         counts.
     Fix: lay the objects out one behind the other, each with its whole size.
-    Not reported: addresses or sizes that are not constant, tensor copies, copies with a wait, barrier or branch between
-        them, and barriers in a kernel that invalidates barriers (it may reuse their memory).
+    Not reported: copies at addresses or of sizes that are not constant, or with a wait, barrier or branch between them;
+        tensor copies over one another.
     """
 
     code = "PTX204"
@@ -53,6 +53,7 @@ cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [memory], [%rd
         """Compare each copy with the barriers, and with the copies just before it."""
         barriers = [] if _invalidates(facts) else list(_barriers(facts))
         recent: list[_Extent] = []
+        found: set[int] = set()
         for index, instruction in enumerate(facts.cfg.body):
             if _separates(facts, index):
                 recent.clear()
@@ -61,6 +62,7 @@ cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [memory], [%rd
                 continue
             other = next((extent for extent in (*barriers, *recent) if copy.meets(extent)), None)
             if other is not None:
+                found.add(index)
                 what = "the mbarrier" if other.is_barrier else "the copy"
                 yield Finding(
                     facts.span(index),
@@ -71,6 +73,12 @@ cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [memory], [%rd
                 )
             if instruction.guard is None:
                 recent.append(copy)
+        for clash in facts.clashes(Mistake.OVERLAID):
+            if clash.second.point not in found:
+                yield clash.finding(
+                    f"{clash.early} over an mbarrier in use, whose bytes are free only after mbarrier.inval",
+                    "run mbarrier.inval when the last wait is over, or give each object its own bytes",
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ class Failure(StrEnum):
     NOT_TAKEN = "no tcgen05.fence::after_thread_sync after the acquire"
     OVERWRITTEN = "no proxy fence between a generic read and an async write"
     UNPUBLISHED = "no release of an initialization"
+    OVERLAID = "a copy over an mbarrier that is in use"
     LAPPED = "a phase may complete before a warp has seen the one before it"
     UNRELEASED = "no release of the tensormap proxy after a change"
     UNACQUIRED = "no acquire of the tensormap proxy before a use"

@@ -57,6 +57,7 @@ class Mistake(StrEnum):
     TENSOR_ACQUIRE_UNFENCED = "tensor memory taken over without a tcgen05 fence after the acquire"
     OVERWRITTEN = "generic reads overwritten by the async proxy without a fence"
     INIT_UNPUBLISHED = "an initialization that no release publishes"
+    OVERLAID = "a copy over an mbarrier that nobody has invalidated"
     LAPPED = "an arrival that speaks for warps that may not have seen the phase"
     MAP_UNRELEASED = "a tensor map changed without a release for its users"
     MAP_UNACQUIRED = "a changed tensor map used without an acquire"
@@ -72,6 +73,7 @@ _BY_FAILURE = {
     Failure.NOT_TAKEN: Mistake.TENSOR_ACQUIRE_UNFENCED,
     Failure.OVERWRITTEN: Mistake.OVERWRITTEN,
     Failure.UNPUBLISHED: Mistake.INIT_UNPUBLISHED,
+    Failure.OVERLAID: Mistake.OVERLAID,
     Failure.LAPPED: Mistake.LAPPED,
     Failure.UNRELEASED: Mistake.MAP_UNRELEASED,
     Failure.UNACQUIRED: Mistake.MAP_UNACQUIRED,

@@ -372,6 +372,8 @@ class Machine:
             barrier.live = False
             barrier.inval_point = point
             self.record(Kind.INVAL, strand.agent, point, barrier)
+            if self.order is not None:
+                self.order.invalidate(address)
 
     def arrive(
         self,

@@ -263,6 +263,17 @@ class Order:
             Space.SHARED, (address, address + 8), True, Proxy.GENERIC, moment, point, agent, warp, 0, self.when
         )
 
+    def invalidate(self, address: int) -> None:
+        """mbarrier.inval: the memory is free for other uses."""
+        self.initialized.pop(address, None)
+
+    def _overlay(self, made: Access, intervals: Sequence[Interval]) -> None:
+        """A copy writes shared memory: a conflict with each mbarrier in use there."""
+        for address, barrier in self.initialized.items():
+            if any(start < address + 8 and address < stop for start, stop in intervals):
+                key = (Failure.OVERLAID, barrier.point, made.point)
+                self.conflicts.setdefault(key, Conflict(Failure.OVERLAID, barrier, made))
+
     def declare(self, agent: Agent) -> None:
         """fence.mbarrier_init: a relaxed arrive publishes the initializations before it as well.
 
@@ -395,6 +406,8 @@ class Order:
         )
         if point in self.watched or (is_write and what in self.watched):
             self.history.extend(replace(made, interval=interval) for interval in place.intervals)
+        if is_write and proxy is Proxy.ASYNC and space is Space.SHARED:
+            self._overlay(made, place.intervals)
         self._compare(made, place, clock)
 
     def _note_lanes(self, agent: Agent, warp: int, clock: Clock) -> None:
