@@ -208,8 +208,9 @@ def test_what_compiles_a_pair(builder: ModuleType) -> None:
         Replay(FOLDER / "one", "owner/name#1", "phase", dialect, "missing-phase-toggle", "sm_90a", "")
         for dialect in ("nvcc", "cute-dsl")
     )
-    assert builder.command(cuda, "before", {})[:3] == ["nvcc", "-ptx", "-lineinfo"]
-    assert builder.command(cute, "before", {}) is None
-    python, script, source = builder.command(cute, "after", {"cute-dsl": "/venv/python"})
+    out = Path("out.ptx")
+    assert builder.command(cuda, "before", {}, out)[:3] == ["nvcc", "-ptx", "-lineinfo"]
+    assert builder.command(cute, "before", {}, out) is None
+    python, script, source = builder.command(cute, "after", {"cute-dsl": "/venv/python"}, out)
     assert (python, source) == ("/venv/python", "after.py")
     assert Path(script).is_file()
