@@ -6,7 +6,7 @@ Mechanisms*, *membar/fence*, *Memory Consistency Model for 5th generation of Ten
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from ptxlint.execution.clock import (
@@ -35,7 +35,7 @@ from ptxlint.execution.conflict import (
 )
 from ptxlint.execution.demands import missing
 from ptxlint.execution.groups import Groups
-from ptxlint.execution.shadow import PAGE_SHIFT, Place, Shadow
+from ptxlint.execution.shadow import PAGE_SHIFT, Place, Shadow, Touch
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy
@@ -115,6 +115,8 @@ class Order:
 
     def converge(self, agent: Agent) -> None:
         """The lanes of an agent's warps have come together: each knows what the others did."""
+        if not self.lanes:
+            return
         for warp in self._warps(agent):
             self.lanes.pop((agent.rank, warp), None)
 
@@ -424,8 +426,9 @@ class Order:
         shadow = self.shadow[made.space]
         earlier = shadow.before(place)
         compared = earlier if made.is_write else [touch for touch in earlier if touch.access.is_write]
-        if any(self._is_news(touch.access, made, clock) for touch in compared):
-            self._note_all(made, place, clock)
+        news = frozenset(touch for touch in compared if self._is_news(touch.access, made, clock))
+        if news:
+            self._note_all(made, place, news, clock)
         line = made.moment.line
         own = {touch for touch in earlier if not touch.access.is_write and touch.access.moment.line == line}
         shadow.add(made, place, earlier if made.is_write else own)
@@ -439,45 +442,51 @@ class Order:
         known = kept.get((failure, first.point, second.point))
         return known is None or (known.is_own and not Conflict(failure, first, second).is_own)
 
-    def _note_all(self, made: Access, place: Place[Access], clock: Clock) -> None:
-        """Note the conflicts of an access: for each of its intervals from the lowest page on, and with earlier ones
-        first."""
+    def _note_all(self, made: Access, place: Place[Access], news: Set[Touch[Access]], clock: Clock) -> None:
+        """Note the conflicts of an access with some before it: for each of its intervals from the lowest page on, and
+        with earlier ones first."""
+        left = set(news)
         for start, stop in place.intervals:
-            second = replace(made, interval=(start, stop))
-            for page in range(start >> PAGE_SHIFT, (stop - 1 >> PAGE_SHIFT) + 1):
-                first, last = page << PAGE_SHIFT, page + 1 << PAGE_SHIFT
-                held = [
-                    replace(touch.access, interval=interval)
-                    for touch in self.shadow[made.space].between(first, last)
-                    for interval in touch.place.intervals
-                    if interval[0] < last and first < interval[1]
-                ]
-                for at, other in enumerate(held):
-                    if (made.is_write or other.is_write) and meet(other, second):
-                        failure = missing(other, second, clock)
-                        if failure is not None:
-                            self._note(failure, second, held, at, clock)
+            for page in range(start >> PAGE_SHIFT, (stop - 1 >> PAGE_SHIFT) + 1) if left else ():
+                touches = self.shadow[made.space].between(*_bounds(page))
+                for touch in [touch for touch in touches if touch in left]:
+                    meeting = [i for i in _in_page(touch, page) if i[0] < stop and start < i[1]]
+                    for interval in meeting if self._is_news(touch.access, made, clock) else ():
+                        first = replace(touch.access, interval=interval)
+                        self._note(first, replace(made, interval=(start, stop)), touches, page, clock)
+                    if meeting and not self._is_news(touch.access, made, clock):
+                        left.discard(touch)
 
-    def _note(self, failure: Failure, second: Access, held: Sequence[Access], at: int, clock: Clock) -> None:
+    def _note(self, first: Access, second: Access, touches: Sequence[Touch[Access]], page: int, clock: Clock) -> None:
         """Keep a conflict: one for each failure and pair of places, rather one between warps than one within a warp.
 
-        held: what the shadow memory holds in order; the first access is that at `at`.
+        touches: what the shadow memory holds in a page, in order.
         """
-        first = held[at]
-        key = (failure, first.point, second.point)
-        kept = self.contested if failure in CONTESTED else self.conflicts
-        known = kept.get(key)
-        conflict = Conflict(failure, first, second)
-        if known is not None and (not known.is_own or conflict.is_own):
+        failure = missing(first, second, clock)
+        if failure is None or not self._is_news(first, second, clock):
             return
+        kept = self.contested if failure in CONTESTED else self.conflicts
+        conflict = Conflict(failure, first, second)
         if second.is_write and not first.is_write and failure not in CONTESTED:
-            filled = next((a for a in reversed(held[:at]) if a.is_write and meet(a, first)), None)
+            held = [replace(touch.access, interval=i) for touch in touches for i in _in_page(touch, page)]
+            before = held[: held.index(first)]
+            filled = next((a for a in reversed(before) if a.is_write and meet(a, first)), None)
             reads = [a for a in held if filled and not a.is_write and meet(a, second) and meet(a, filled)]
             both = {(access.agent.rank, access.warp) for access in (first, second)}
             others = [access for access in reads if (access.agent.rank, access.warp) not in both]
             heard = next((a for a in others if missing(a, second, clock) is None), None)
             conflict = Conflict(failure, first, second, filled, heard)
-        kept[key] = conflict
+        kept[failure, first.point, second.point] = conflict
+
+
+def _bounds(page: int) -> Interval:
+    return page << PAGE_SHIFT, page + 1 << PAGE_SHIFT
+
+
+def _in_page(touch: Touch[Access], page: int) -> list[Interval]:
+    """The intervals of a touch that have bytes in a page."""
+    first, last = _bounds(page)
+    return [interval for interval in touch.place.intervals if interval[0] < last and first < interval[1]]
 
 
 NOTHING = Clock()
