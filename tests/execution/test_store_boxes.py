@@ -58,6 +58,12 @@ class TestExtents:
         history = [access(WRITE, (0, 1024)), stored(STORE, 0), access(WRITE, (2048, 2560)), stored(STORE, 2048)]
         assert extents(*history) == {STORE: 512}
 
+    def test_a_run_that_was_cut_off_says_nothing_of_what_it_ran_once(self) -> None:
+        history = [access(WRITE, (0, 512)), stored(STORE, 0)]
+        assert store_extents(history, frozenset({STORE}), BODY, is_whole=False) == {}
+        again = [*history, *history]
+        assert store_extents(again, frozenset({STORE}), BODY, is_whole=False) == {STORE: 512}
+
     def test_a_row_at_least(self) -> None:
         assert extents(stored(STORE, 0)) == {STORE: 128}
 

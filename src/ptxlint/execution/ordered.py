@@ -23,6 +23,9 @@ from ptxlint.ir import Instruction
 ORDERED_STEPS = 120_000
 """Steps of one run that reports data accesses."""
 
+STORE_STEPS = 6_000
+"""Steps of the run that shows how large tensor stores are."""
+
 
 FEW_TRIPS = (0, 1)
 """Assumed integers under which loops are skipped or run once."""
@@ -86,21 +89,25 @@ def run_overtaken(program: Program, binding: Binding) -> Ordered:
 
 
 def store_extents(program: Program, binding: Binding, body: Sequence[Instruction]) -> Mapping[int, int]:
-    """Bytes of the boxes of tensor stores, by what a run writes for them."""
+    """Bytes of the boxes of tensor stores, by what the beginning of a run writes for them."""
     stores = tensor_stores(body)
     if not stores:
         return {}
-    names = {name_of(instruction) for instruction in body}
-    machine, order = _run(program, binding, SCHEDULES[0], frozenset[int | str](stores) | names | {COPY})
-    return {} if machine is None else boxes_of_stores(order.history, stores, body)
+    watched = frozenset[int | str](stores) | {name_of(instruction) for instruction in body} | {COPY}
+    machine, order = _run(program, binding, SCHEDULES[0], watched, STORE_STEPS)
+    return boxes_of_stores(order.history, stores, body, is_whole=machine is not None)
 
 
 def _run(
-    program: Program, binding: Binding, schedule: Schedule, watched: frozenset[int | str] = frozenset()
+    program: Program,
+    binding: Binding,
+    schedule: Schedule,
+    watched: frozenset[int | str] = frozenset(),
+    budget: int = ORDERED_STEPS,
 ) -> tuple[Machine | None, Order]:
     """A run with clocks; no machine where it exceeds the budget."""
     order = Order(watched)
-    machine = Machine(program, binding, schedule, ORDERED_STEPS, order=order)
+    machine = Machine(program, binding, schedule, budget, order=order)
     try:
         machine.run()
     except OutOfBudgetError:

@@ -15,7 +15,7 @@ from ptxlint.execution.ways import place
 from ptxlint.ir import Instruction
 from ptxlint.isa import Mode
 
-MOST_LOOKED_AT = 8
+MOST_LOOKED_AT = 4
 """Executions of one store that are looked at."""
 
 COPY = "bulk copy"
@@ -36,8 +36,13 @@ def tensor_stores(body: Sequence[Instruction]) -> frozenset[int]:
     )
 
 
-def store_extents(history: Sequence[Access], stores: frozenset[int], body: Sequence[Instruction]) -> Mapping[int, int]:
-    """Bytes of the boxes of tensor stores; `history` has the stores and all writes of a run in order."""
+def store_extents(
+    history: Sequence[Access], stores: frozenset[int], body: Sequence[Instruction], *, is_whole: bool = True
+) -> Mapping[int, int]:
+    """Bytes of the boxes of tensor stores; `history` has the stores and all writes of a run in order.
+
+    Where it is not whole, a store that was run once may have neighbours yet to be seen: nothing is said of it.
+    """
     named = sorted({access.interval[0] for access in history if access.point in stores or _is_copy(access)})
     seen: dict[int, list[int]] = {}
     for at, access in enumerate(history):
@@ -47,7 +52,8 @@ def store_extents(history: Sequence[Access], stores: frozenset[int], body: Seque
             following = next((other for other in named if other > start), None)
             stop = _reach(start, _written(history, at, body))
             sizes.append((stop if following is None else min(stop, following)) - start)
-    return {point: max(LEAST, min(sizes)) for point, sizes in seen.items() if point in stores and sizes}
+    enough = 1 if is_whole else 2
+    return {point: max(LEAST, min(sizes)) for point, sizes in seen.items() if point in stores and len(sizes) >= enough}
 
 
 def _is_copy(access: Access) -> bool:
