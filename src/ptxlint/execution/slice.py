@@ -15,9 +15,9 @@ from ptxlint import isa
 from ptxlint.cfg import Cfg
 from ptxlint.classes import dataclass
 from ptxlint.execution.arithmetic import CARRY
+from ptxlint.execution.spread import branches, inverted, spread, uses_of
 from ptxlint.graph import dominator_tree, reverse_postorder, with_virtual_exit
 from ptxlint.ir import Address, Element, Instruction, Negated, Not, Operand, Pair, Register, SpecialRegister, Vector
-from ptxlint.isa import Flow
 
 UNUSED_ROLES = frozenset({"source", "policy", "offsets", "hint", "value", "compare", "token"})
 """Roles of a synchronization instruction that do not change what barriers see."""
@@ -64,8 +64,8 @@ class Slicer:
         self.controllers = _controllers(cfg, self.passable, self.ends)
         self.results = [tuple(register.name for register in isa.writes(instruction)) for instruction in cfg.body]
         self.definitions = _definitions(cfg, self.results)
-        self.uses = _uses(cfg, self.passable)
-        self.controlled = _inverted(self.controllers)
+        self.uses = uses_of(cfg, self.passable)
+        self.controlled = inverted(self.controllers)
         self.varying = self.spread(_is_lane_source)[0]
         self.stores = _stores(cfg, self.varying)
 
@@ -80,7 +80,7 @@ class Slicer:
             for block in cfg.blocks
             if block.index in self.passable
             and block.points
-            and _branches(cfg.body[block.stop - 1])
+            and branches(cfg.body[block.stop - 1])
             and block.stop - 1 not in points
             and len({edge.target for edge in block.successors}) + block.leaves > 1
         }
@@ -90,12 +90,7 @@ class Slicer:
     def spread(self, is_source: Callable[[Instruction], bool]) -> tuple[frozenset[str], frozenset[int]]:
         """How far the results of some instructions reach, over data and control: the registers that depend on them, and
         the blocks that run or not by such a register."""
-        return _spread(self, is_source)
-
-
-def _branches(instruction: Instruction) -> bool:
-    row = isa.row(instruction)
-    return row is not None and row.flow is not Flow.NEXT and row.flow is not Flow.CALL
+        return spread(self, is_source)
 
 
 def _passable(cfg: Cfg) -> frozenset[int]:
@@ -343,63 +338,6 @@ def _stores(cfg: Cfg, varying: frozenset[str]) -> dict[str, list[int]]:
         for space in spaces:
             found.setdefault(space, []).append(point)
     return found
-
-
-def _uses(cfg: Cfg, passable: frozenset[int]) -> dict[str, list[int]]:
-    """Where each register is read."""
-    found: dict[str, list[int]] = {}
-    for index in passable:
-        for point in cfg.blocks[index].points:
-            for register in isa.reads(cfg.body[point]):
-                found.setdefault(register.name, []).append(point)
-    return found
-
-
-def _inverted(controllers: Mapping[int, set[int]]) -> dict[int, list[int]]:
-    """For each block those whose running its last branch decides."""
-    found: dict[int, list[int]] = {}
-    for block, deciders in controllers.items():
-        for decider in deciders:
-            found.setdefault(decider, []).append(block)
-    return found
-
-
-def _spread(slicer: Slicer, is_source: Callable[[Instruction], bool]) -> tuple[frozenset[str], frozenset[int]]:
-    cfg, passable = slicer.cfg, slicer.passable
-    pending: list[str] = []
-    reached: set[str] = set()
-
-    def mark(point: int) -> None:
-        for name in slicer.results[point]:
-            if name not in reached:
-                reached.add(name)
-                pending.append(name)
-
-    for index in passable:
-        for point in cfg.blocks[index].points:
-            if is_source(cfg.body[point]):
-                mark(point)
-    deciding: set[int] = set()
-    inside: set[int] = set()
-    while pending:
-        for point in slicer.uses.get(pending.pop(), ()):
-            mark(point)
-            block = cfg.block_of[point]
-            if point != cfg.blocks[block].stop - 1 or not _branches(cfg.body[point]):
-                continue
-            region = [block]
-            while region:
-                decider = region.pop()
-                if decider not in deciding:
-                    deciding.add(decider)
-                    found = [inner for inner in slicer.controlled.get(decider, ()) if inner in passable]
-                    region += found
-                    for inner in found:
-                        if inner not in inside:
-                            inside.add(inner)
-                            for member in cfg.blocks[inner].points:
-                                mark(member)
-    return frozenset(reached), frozenset(inside)
 
 
 def _is_lane_source(instruction: Instruction) -> bool:
