@@ -1,6 +1,7 @@
 """``python -m bench.evidence``: write docs/evidence.md from the records; ``--check`` fails when it is stale.
 
-The records: `fixtures/kernels/record.json` (runs on a GPU), and `corpus.json` and `mutants.json` in `bench/results/`.
+The records: `fixtures/kernels/record.json` (runs on a GPU), and in `bench/results/` `corpus.json`, `mutants.json` and
+those of the deletions, `fences.json` and `waits.json`.
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import Any
 import click
 
 from bench.corpus.lint_table import ratio
-from bench.mutants.table import share
+from bench.evidence_mutants import deletion_section, sample_section
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = _ROOT / "bench/results"
@@ -40,7 +41,13 @@ def page() -> str:
         "",
         *_hardware(hardware),
     ]
-    for name, section in (("corpus", _corpus), ("mutants", _mutants)):
+    sections = (
+        ("corpus", _corpus),
+        ("mutants", sample_section),
+        ("fences", deletion_section),
+        ("waits", deletion_section),
+    )
+    for name, section in sections:
         record = _RESULTS / f"{name}.json"
         if record.is_file():
             parts += section(json.loads(record.read_text(encoding="utf-8")))
@@ -98,27 +105,6 @@ def _corpus(record: Mapping[str, Any]) -> Iterator[str]:
     for key, count in rows[-1]["rules"].items():
         severity, rule, judgement = key.split(" ", 2)
         yield _row(rule, severity, judgement, count)
-    yield ""
-
-
-def _mutants(record: Mapping[str, Any]) -> Iterator[str]:
-    yield "## Mutants"
-    yield ""
-    yield (
-        f"`python -m bench.mutants`: {record['mutants']:,} mutants of {record['modules']} clean modules, each with one "
-        f"synchronization instruction dropped or weakened and accepted by ptxas. Found: {record['share']} % of those "
-        f"that are a fault ({record['found as error']:,} as errors). Redundant ones are argued for in "
-        "`bench/mutants/redundant.toml`."
-    )
-    yield ""
-    yield from _table(("operator", "found", "missed", "redundant", "found of the faults"))
-    for name, counts in record["operators"].items():
-        cells = (counts.get(state, 0) for state in ("found", "missed", "redundant"))
-        yield _row(name, *cells, f"{share(counts)} %")
-    yield ""
-    yield from _table(("rule", "mutants it found"))
-    for name, count in record["rules"].items():
-        yield _row(name, count)
     yield ""
 
 

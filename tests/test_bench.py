@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,12 +19,15 @@ from bench.corpus.triage import Judgement, TriageError, judgement, read_triage  
 from bench.evidence import page  # noqa: E402
 from bench.forked import Failure, each  # noqa: E402
 from bench.mutants import table  # noqa: E402
+from bench.mutants.campaign import Campaign, contradicts, excused  # noqa: E402
 from bench.mutants.journal import Journal  # noqa: E402
+from bench.mutants.modules import CHOSEN  # noqa: E402
 from bench.mutants.mutant import Mutant, mutants, sample  # noqa: E402
 from bench.mutants.operators import OPERATORS  # noqa: E402
-from bench.mutants.redundant import Entry, is_redundant, read_redundant  # noqa: E402
+from bench.mutants.redundant import Entry, argument, read_redundant  # noqa: E402
+from bench.mutants.sets import SETS  # noqa: E402
 from bench.mutants.statement import read_statement  # noqa: E402
-from bench.mutants.trial import FOUND, ILLEGAL, MISSED, REDUNDANT, Outcome, judge, places  # noqa: E402
+from bench.mutants.trial import FOUND, ILLEGAL, MISSED, REDUNDANT, Outcome, judge, original  # noqa: E402
 from bench.percentile import percentile  # noqa: E402
 from ptxlint import registry  # noqa: E402
 from ptxlint.lint import Options  # noqa: E402
@@ -70,6 +75,9 @@ MUTATIONS = [
     ("drop-cta-barrier", "bar.sync 0", ""),
     ("drop-cta-barrier", "bar.warp.sync 0xffffffff", None),
     ("drop-fence", "fence.proxy.async", None),
+    ("drop-tcgen05-wait", "tcgen05.wait::ld.sync.aligned", ""),
+    ("drop-tcgen05-fence", "tcgen05.fence::before_thread_sync", ""),
+    ("drop-init", "mbarrier.inval.shared.b64 [a]", None),
     ("drop-fence", "fence.acq_rel.gpu", ""),
 ]
 
@@ -126,16 +134,19 @@ def test_sample_is_fair_and_stable() -> None:
     assert len(sample(found, 10_000)) == len(found)
 
 
+def a_mutant(module: str, operator: str, line: int, opcode: str = "fence", text: str = "") -> Mutant:
+    return Mutant(module, operator, line, opcode, 0, 0, text, "")
+
+
 def test_judge_finds_a_dropped_arrive_and_no_harmless_change() -> None:
     options = Options(registry.select())
-    known = places(RING, options)
-    assert not known
+    assert not original(RING, options).blemish
     mutant = next(mutant for mutant in mutants("ring", RING) if mutant.operator == "drop-arrive")
-    outcome = judge(mutant, known, options)
+    outcome = judge(mutant, options)
     assert outcome.state == FOUND
     assert any(rule.endswith(":error") for rule in outcome.rules)
-    same = Mutant("ring", "none", 1, "", RING)
-    assert judge(same, known, options) == Outcome(MISSED)
+    assert judge(a_mutant("ring", "none", 1, text=RING), options) == Outcome(MISSED)
+    assert "at line" in original(mutant.text, options).blemish
 
 
 def test_journal_survives(tmp_path: Path) -> None:
@@ -148,30 +159,83 @@ def test_journal_survives(tmp_path: Path) -> None:
     assert again.get("c") is None
 
 
+def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdicts come from the journals the second time; nothing in them says where the files lay."""
+    chosen = [mutant for mutant in mutants("ring", RING) if mutant.operator in ("drop-arrive", "drop-init")][:3]
+    campaign = Campaign(tmp_path, 2, 60, Options(registry.select()))
+    first = dict(campaign.outcomes(chosen))
+    assert {outcome.state for outcome in first.values()} == {FOUND}
+
+    def fail(*_: object) -> None:
+        raise AssertionError("tried again")
+
+    monkeypatch.setattr("bench.mutants.campaign.judge", fail)
+    assert dict(campaign.outcomes(chosen)) == first
+    kept = "".join(path.read_text() for path in tmp_path.iterdir())
+    assert str(ROOT) not in kept
+    assert str(tmp_path) not in kept
+
+
 def test_redundant_entries() -> None:
-    mutant = Mutant("fixtures/ring.right", "drop-fence", 12, "fence.acq_rel.gpu", "")
-    assert is_redundant(mutant, [Entry("why", "drop-fence", "fixtures/ring.*")])
-    assert is_redundant(mutant, [Entry("why", "drop-fence", lines=(12,))])
-    assert not is_redundant(mutant, [Entry("why", "drop-fence", lines=(13,))])
-    assert not is_redundant(mutant, [Entry("why", "drop-*", opcode="membar*")])
+    mutant = a_mutant("fixtures/ring.right", "drop-fence", 12, "fence.acq_rel.gpu")
+    assert argument(mutant, [Entry("why\n so", "drop-fence", "fixtures/ring.*")]) == "why so"
+    assert argument(mutant, [Entry("why", "drop-fence", lines=(12,))])
+    assert not argument(mutant, [Entry("why", "drop-fence", lines=(13,))])
+    assert not argument(mutant, [Entry("why", "drop-*", opcode="membar*")])
     known = {operator.name for operator in OPERATORS}
-    assert all(entry.operator in known and entry.reason.strip() for entry in read_redundant())
+    for entry in read_redundant():
+        assert fnmatch.filter(known, entry.operator), entry.operator
+        assert entry.reason.strip()
+
+
+def test_an_argument_may_name_what_stands_before() -> None:
+    source = "mbarrier.init.b64 [a], 1;\n\t// a comment\n\t.loc 1 2 3\nL:\n\tfence.proxy.async;"
+    mutant = Mutant("m", "drop-proxy-fence", 5, "fence.proxy.async", source.index("fence"), len(source), "", source)
+    assert mutant.before(4) == ["mbarrier.init.b64 [a], 1;"]
+    assert argument(mutant, [Entry("why", "drop-proxy-fence", after=r"^mbarrier\.init")])
+    assert not argument(mutant, [Entry("why", "drop-proxy-fence", after="mbarrier.inval")])
+
+
+def test_an_argument_excuses_what_was_missed_and_is_refuted_by_what_was_found() -> None:
+    mutant, entries = a_mutant("m", "drop-fence", 1), [Entry("why", "drop-fence")]
+    assert excused(mutant, Outcome(MISSED), entries) == Outcome(REDUNDANT, reason="why")
+    assert excused(mutant, Outcome(MISSED), []) == Outcome(MISSED)
+    found = Outcome(FOUND, ("a:error",))
+    assert excused(mutant, found, entries) == found
+    assert contradicts(mutant, found, entries)
+    assert not contradicts(mutant, Outcome(MISSED), entries)
+
+
+def test_sets_name_operators_and_modules() -> None:
+    known = {operator.name for operator in OPERATORS}
+    tables = tomllib.loads(CHOSEN.read_text())
+    assert set(tables) == set(SETS)
+    assert all(chosen.operators <= known for chosen in SETS.values())
 
 
 def test_mutant_table() -> None:
     outcomes = {
-        Mutant("m", "drop-wait", 1, "mbarrier.try_wait", "1"): Outcome(FOUND, ("a:error", "b:warning")),
-        Mutant("m", "drop-wait", 2, "mbarrier.try_wait", "2"): Outcome(MISSED, (), "budget"),
-        Mutant("n", "drop-fence", 3, "fence", "3"): Outcome(REDUNDANT),
-        Mutant("n", "drop-fence", 4, "fence", "4"): Outcome(ILLEGAL),
-        Mutant("n", "drop-arrive", 5, "mbarrier.arrive", "5"): Outcome(FOUND, ("b:warning",)),
+        a_mutant("fixtures/m", "drop-wait", 1, "mbarrier.try_wait"): Outcome(FOUND, ("a:error", "b:warning")),
+        a_mutant("fixtures/m", "drop-wait", 2, "mbarrier.try_wait"): Outcome(MISSED, (), "budget"),
+        a_mutant("p/n", "drop-fence", 3): Outcome(REDUNDANT, reason="why"),
+        a_mutant("p/n", "drop-fence", 4): Outcome(ILLEGAL),
+        a_mutant("p/n", "drop-arrive", 5): Outcome(FOUND, ("b:warning",)),
     }
     summary = table.figures(outcomes)
-    assert (summary["modules"], summary["mutants"], summary["share"], summary["found as error"]) == (2, 4, 66.7, 1)
-    assert summary["operators"]["drop-wait"] == {FOUND: 1, MISSED: 1}
-    assert summary["rules"] == {"a": 1, "b": 2}
+    assert (summary["modules"], summary["mutants"], summary["share"]) == (2, 4, 66.7)
+    assert summary["operators"]["fixtures"] == {"drop-wait": {"error": 1, MISSED: 1}}
+    assert summary["operators"][table.REAL]["drop-arrive"] == {"warning": 1}
+    assert summary["origins"]["p"] == summary["origins"][table.REAL]
+    assert summary["origins"]["fixtures"] == {"modules": 1, "mutants": 2, "error": 1, MISSED: 1, "share": 50.0}
+    assert summary["rules"] == {
+        "a": {"error": 1, "fixtures": 1},
+        "b": {"fixtures": 1, table.REAL: 1, "warning": 2},
+    }
+    assert table.redundant_lines(outcomes) == [
+        {"module": "p/n", "operator": "drop-fence", "lines": [3], "reason": "why"}
+    ]
     text = table.render(summary, outcomes)
-    assert "missed drop-wait m.ptx:2 mbarrier.try_wait (budget)" in text
+    assert "missed drop-wait fixtures/m.ptx:2 mbarrier.try_wait (budget)" in text
 
 
 FINDING = Found("k", "cyclic-wait", "error", 3, ("a.py:7", "b.py:9"), "text", (), "0123456789abcdef")

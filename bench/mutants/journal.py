@@ -1,6 +1,7 @@
 """Outcomes kept between runs, one JSON line each, in a folder outside the repository.
 
-What ptxas said of a mutant is kept by its text; what ptxlint said, by its text and the code of ptxlint.
+What ptxas said of a mutant is kept by its text; what ptxlint said, by its text and the code of ptxlint. Nothing in them
+depends on where the files lie, so a journal may move to another machine.
 """
 
 import hashlib
@@ -23,7 +24,8 @@ class Journal:
         if path.is_file():
             for line in path.read_text(encoding="utf-8").splitlines():
                 entry = json.loads(line)
-                self.known[entry.pop("key")] = Outcome(entry["state"], tuple(entry["rules"]), entry["reason"])
+                key = entry.pop("key")
+                self.known[key] = Outcome(**{**entry, "rules": tuple(entry["rules"])})
 
     def get(self, key: str) -> Outcome | None:
         """The outcome that was kept under the key."""
@@ -39,8 +41,10 @@ class Journal:
 def code_digest() -> str:
     """Sixteen digits that change when the code of ptxlint or a rule does."""
     folders = {Path(ptxlint.__file__).parent, *(Path(registry.file_of(rule)).parent for rule in registry.rules())}
-    files = sorted({file for folder in folders for file in folder.rglob("*.py")})
+    contents = sorted(
+        {file.resolve(): file.read_bytes() for folder in folders for file in folder.rglob("*.py")}.values()
+    )
     digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes())
+    for content in contents:
+        digest.update(content)
     return digest.hexdigest()[:16]

@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from bench.mutants.operators import OPERATORS
 from bench.mutants.statement import Statement, read_statement
@@ -12,20 +13,48 @@ from ptxlint.parse import parse
 _PARITY_STEPS = frozenset({"xor", "and", "not", "mov", "selp", "shr", "shl", "cvt", "add", "sub", "or"})
 
 
+_REACH = 4000
+"""Characters in which the instructions before a mutated one are looked for."""
+
+OWN = "fixtures"
+"""The origin of our own modules; every other is a project of the corpus."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A module's text with one statement replaced; the lines keep their numbers."""
+    """A module's text with one statement replaced; the lines keep their numbers.
+
+    `begin` and `end` are where the statement stood in `source`, the module's text.
+    """
 
     module: str
     operator: str
     line: int
     opcode: str
-    text: str
+    begin: int
+    end: int
+    replacement: str
+    source: str = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The whole module, mutated."""
+        return f"{self.source[: self.begin]}{self.replacement}{self.source[self.end :]}"
 
     @property
     def key(self) -> str:
         """What tells it from every other mutant of any module."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return _digest(f"{_source_digest(self.source)} {self.begin} {self.end} {self.replacement}").hex()
+
+    def before(self, count: int) -> list[str]:
+        """The instructions of the module before the mutated one, as many of them, without comments and labels."""
+        lines = (line.strip() for line in self.source[max(0, self.begin - _REACH) : self.begin].split("\n")[:-1])
+        return [line for line in lines if line and line[0] not in "./{}$" and not line.endswith(":")][-count:]
+
+    @property
+    def origin(self) -> str:
+        """The project that the module was built from, or OWN."""
+        return self.module.partition("/")[0]
 
 
 def mutants(module: str, text: str) -> Iterator[Mutant]:
@@ -43,8 +72,8 @@ def mutants(module: str, text: str) -> Iterator[Mutant]:
                 continue
             for operator, mutated in _mutations(statement, _writes(instruction, parity)):
                 lines = "\n" * text.count("\n", begin, end)
-                changed = f"{text[:begin]}{mutated}{lines}{text[end + 1 :]}"
-                yield Mutant(module, operator, instruction.span.line, statement.opcode, changed)
+                place = (instruction.span.line, statement.opcode, begin, end + 1)
+                yield Mutant(module, operator, *place, f"{mutated}{lines}", text)
 
 
 def sample(found: Sequence[Mutant], limit: int) -> list[Mutant]:
@@ -63,6 +92,11 @@ def sample(found: Sequence[Mutant], limit: int) -> list[Mutant]:
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
+
+
+@lru_cache(maxsize=8)
+def _source_digest(source: str) -> str:
+    return _digest(source).hex()
 
 
 def _mutations(statement: Statement, is_parity: bool) -> Iterator[tuple[str, str]]:

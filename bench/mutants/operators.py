@@ -24,7 +24,7 @@ class Operator:
 
 def _drops(*prefixes: str, unless: tuple[str, ...] = ()) -> Mutation:
     def mutate(statement: Statement) -> str | None:
-        is_meant = any(statement.opcode == prefix or statement.opcode.startswith(f"{prefix}.") for prefix in prefixes)
+        is_meant = any(f"{statement.opcode}.".startswith((f"{prefix}.", f"{prefix}::")) for prefix in prefixes)
         return "" if is_meant and not any(statement.has(word) for word in unless) else None
 
     return mutate

@@ -6,8 +6,10 @@ module = "fixtures/ring.*"    # globs; all that are given must match
 operator = "drop-init-fence"
 opcode = "*"
 lines = [120, 131]            # of the PTX; all when absent
+after = "mbarrier.init"       # a regular expression, found in the four instructions before the mutated one
 """
 
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from pathlib import Path
 from bench.mutants.mutant import Mutant
 
 STORE = Path(__file__).with_name("redundant.toml")
+_CONTEXT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +31,16 @@ class Entry:
     module: str = "*"
     opcode: str = "*"
     lines: tuple[int, ...] = ()
+    after: str = ""
 
     def covers(self, mutant: Mutant) -> bool:
         """Whether the argument is about this mutant."""
         pairs = ((mutant.operator, self.operator), (mutant.module, self.module), (mutant.opcode, self.opcode))
-        is_there = not self.lines or mutant.line in self.lines
+        is_there = (not self.lines or mutant.line in self.lines) and self._follows(mutant)
         return is_there and all(fnmatchcase(value, pattern) for value, pattern in pairs)
+
+    def _follows(self, mutant: Mutant) -> bool:
+        return not self.after or re.search(self.after, "\n".join(mutant.before(_CONTEXT))) is not None
 
 
 def read_redundant(store: Path = STORE) -> tuple[Entry, ...]:
@@ -42,6 +49,6 @@ def read_redundant(store: Path = STORE) -> tuple[Entry, ...]:
     return tuple(Entry(**{**table, "lines": tuple(table.get("lines", ()))}) for table in tables)
 
 
-def is_redundant(mutant: Mutant, entries: Sequence[Entry]) -> bool:
-    """Whether one of the arguments is about the mutant."""
-    return any(entry.covers(mutant) for entry in entries)
+def argument(mutant: Mutant, entries: Sequence[Entry]) -> str | None:
+    """Why the mutant is no fault, when one of the arguments is about it."""
+    return next((" ".join(entry.reason.split()) for entry in entries if entry.covers(mutant)), None)

@@ -1,38 +1,58 @@
 """What became of a mutant: illegal, found by which rules, or missed."""
 
+import shutil
 import tempfile
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from bench.corpus.assemble import assemble
-from bench.corpus.linted import Found, found_in
+from bench.corpus.linted import found_in
 from bench.mutants.mutant import Mutant
 from ptxlint.lint import Options, lint_text
+from ptxlint.result import Verdict
 
 ILLEGAL, LEGAL, FOUND, MISSED, REDUNDANT = "illegal", "legal", "found", "missed", "redundant"
 
 
-class Place(NamedTuple):
-    """What two findings of the same fault share. Lines are kept by a mutation."""
-
-    rule: str
-    line: int
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The fate of a mutant. `rules` are those that found it, with `:error` or `:warning`; `reason` says why a module
-    whose mutant was missed was not analysed, or what ptxas said."""
+    """The fate of a mutant.
+
+    `rules` are those that found it, with `:error` or `:warning`; `reason` says why a module whose mutant was missed was
+    not analysed, or why the mutant is redundant. Seconds are of the clock for ptxas and of the processor for ptxlint.
+    """
 
     state: str
     rules: tuple[str, ...] = ()
     reason: str = ""
+    ptxas_seconds: float = field(default=0.0, compare=False)
+    seconds: float = field(default=0.0, compare=False)
 
 
-def places(text: str, options: Options) -> frozenset[Place]:
-    """Where something is found in the text."""
-    return frozenset(_place(found) for found in found_in(lint_text(text, "mutant", options)))
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What ptxlint says of a module that nothing was done to. `blemish` says why it is not mutated, if it is not."""
+
+    blemish: str
+    seconds: float
+
+
+def original(text: str, options: Options) -> Original:
+    """Lint the module itself: it must be clean, all of it."""
+    began = time.process_time()
+    report = lint_text(text, "original", options)
+    unclean = [kernel for kernel in report.kernels if kernel.verdict is not Verdict.CLEAN]
+    findings = [f"{found.rule} at line {found.line}" for found in found_in(report)]
+    blemishes = [*findings, *(kernel.reason for kernel in unclean if kernel.reason), *(f.error for f in report.faults)]
+    if report.problem is not None:
+        blemishes.append(report.problem.message)
+    return Original("; ".join(blemishes), time.process_time() - began)
+
+
+def has_ptxas() -> bool:
+    """Whether this machine can say which mutants are legal."""
+    return shutil.which("ptxas") is not None
 
 
 def is_legal(mutant: Mutant) -> bool:
@@ -43,16 +63,21 @@ def is_legal(mutant: Mutant) -> bool:
         return assemble(path).state == "accepted"
 
 
-def judge(mutant: Mutant, known: frozenset[Place], options: Options) -> Outcome:
-    """Lint the mutant; found is what the module itself, `known`, does not have."""
+def judge(mutant: Mutant, options: Options) -> Outcome:
+    """Lint the mutant of a clean module: whatever is found is the mutation."""
+    began = time.process_time()
     report = lint_text(mutant.text, mutant.module, options)
-    fresh = [found for found in found_in(report) if _place(found) not in known]
-    if fresh:
-        return Outcome(FOUND, tuple(sorted({f"{found.rule}:{found.severity}" for found in fresh})))
+    rules = tuple(sorted({f"{found.rule}:{found.severity}" for found in found_in(report)}))
+    seconds = round(time.process_time() - began, 3)
+    if rules:
+        return Outcome(FOUND, rules, seconds=seconds)
     reasons = [kernel.reason for kernel in report.kernels if kernel.reason]
     faults = [fault.error for fault in report.faults]
-    return Outcome(MISSED, (), "; ".join((*faults, *reasons)))
+    return Outcome(MISSED, (), "; ".join((*faults, *reasons)), seconds=seconds)
 
 
-def _place(found: Found) -> Place:
-    return Place(found.rule, found.line)
+def assembled(mutant: Mutant) -> Outcome:
+    """Legal or illegal, with the time that ptxas took."""
+    began = time.monotonic()
+    outcome = Outcome(LEGAL if is_legal(mutant) else ILLEGAL)
+    return replace(outcome, ptxas_seconds=round(time.monotonic() - began, 3))
