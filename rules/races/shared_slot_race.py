@@ -66,10 +66,15 @@ bar.sync 0;
         """Report the access that comes second, and the arrive of a lane that comes too early for its warp."""
         kinds = (Mistake.SHARED_RACE,) if facts.hazards else (Mistake.SHARED_RACE, Mistake.GROUP)
         for clash in facts.clashes(*kinds):
-            yield clash.finding(
-                f"{clash.early}, and nothing orders that after {clash.unfinished}",
-                clash.remedy,
-            )
+            premature = clash.premature
+            if premature is None:
+                yield clash.finding(f"{clash.early}, and nothing orders that after {clash.unfinished}", clash.remedy)
+            else:
+                yield clash.finding(
+                    f"{clash.early}, and nothing orders that after {clash.unfinished}; it is handed over before",
+                    "let the arrival come when the write is over",
+                    at=premature.point,
+                )
         for clash in facts.clashes(Mistake.SLICES):
             if clash.reuse is not None and clash.is_shared:
                 yield clash.finding(

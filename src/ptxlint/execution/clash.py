@@ -22,7 +22,7 @@ from ptxlint.execution.reuse import Return, Reuse, causes
 from ptxlint.execution.story import Names, counted, in_words
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Event, Kind
-from ptxlint.execution.ways import RELEASES, Place, path, place, warps_of
+from ptxlint.execution.ways import RELEASES, Place, between, origin, path, place, warps_of
 from ptxlint.ir import Instruction
 from ptxlint.rule import Finding, Related, Severity, Step
 
@@ -89,6 +89,23 @@ class Clash:
     def release(self) -> Event | None:
         """The synchronization after the first access by which others learn of it."""
         return next((event for event in self.path if event.kind in RELEASES), None)
+
+    @property
+    def premature(self) -> Event | None:
+        """The arrival just before a write by which another write follows, where nothing after it leads there."""
+        first, second = self.first, self.second
+        if self.path or not (first.is_write and second.is_write):
+            return None
+        own, events = origin(first), self.execution.conflict_events
+        for event in reversed(events[: first.when]):
+            if event.agent is None or own.isdisjoint(warps_of(event.agent)):
+                continue
+            if event.kind is Kind.WAIT:
+                return None
+            if event.kind is Kind.ARRIVE:
+                way = between(events, own, warps_of(second.agent), event.order, second.when)
+                return event if way and way[0] is event else None
+        return None
 
     @property
     def hasty(self) -> Event | None:
