@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxlint.execution.clock import BULK, CP_ASYNC, WGMMA, warp_of
+from ptxlint.execution.clock import BULK, CP_ASYNC, TENSOR_LOAD, WGMMA, warp_of
 from ptxlint.execution.groups import Groups
 
 LEADER, OTHER, ALL = frozenset({32}), frozenset({33}), frozenset(range(32, 64))
@@ -64,8 +64,15 @@ class TestThreads:
         assert [warp_of(line) for line in lines] == [1, 1]
 
 
-def test_groups_of_a_warp_belong_to_all_of_it() -> None:
+def test_groups_of_tensor_memory_are_the_warps() -> None:
     groups = Groups()
-    groups.moment(WGMMA, 0, 1, ALL)
-    groups.commit(WGMMA, 0, 1, LOW)
-    assert done(groups, WGMMA, HIGH) == [1]
+    groups.moment(TENSOR_LOAD, 0, 1, ALL)
+    groups.commit(TENSOR_LOAD, 0, 1, LOW)
+    assert done(groups, TENSOR_LOAD, HIGH) == [1]
+
+
+def test_groups_of_wgmma_are_the_warpgroups() -> None:
+    groups = Groups()
+    groups.moment(WGMMA, 0, 5, ALL)
+    groups.commit(WGMMA, 0, 5, ALL)
+    assert {warp_of(line) for line, _ in groups.wait(WGMMA, 0, 5, ALL, 0)} == {4, 5, 6, 7}
