@@ -14,7 +14,8 @@ class PhaseOvertake(Rule):
     Why: between two phases some wait has to return true, else the phase passes unseen. Waiting threads that lag two
         phases behind take the parity of a later one for their own: they hang or go on with data that are not theirs.
         In a ring it means that one side does not wait for the other, or that one thread arrives for warps that have
-        waited beside it and may not all have seen the phase yet.
+        waited beside it and may not all have seen the phase yet. Where these touch nothing between their waits it is a
+        warning: TileLang's warp-specialized kernels are built so and run, a Triton kernel built so hung (triton#10035).
     Fix: wait for the opposite barrier (`empty` before the producer's arrive, `full` before the consumer's) in each
         trip; let warps that wait together meet at a barrier before one thread arrives for all of them.
     Not reported: phases that no one needs to see because the barrier is not used again; kernels in which memory that
@@ -177,13 +178,14 @@ ret;
         """Report arrivals in a phase whose predecessor nobody has seen, or not all who wait for it."""
         if any(facts.clashes(Mistake.UNACKNOWLEDGED, Mistake.REUSED_EARLY)):
             return
-        for clash in facts.clashes(Mistake.LAPPED):
+        for clash in facts.clashes(Mistake.LAPPED, Mistake.IDLE_LAPPED):
             hasty = clash.hasty
             yield clash.finding(
                 f"{hasty.agent if hasty else clash.later} arrives here for {clash.first.agent}, which may not all have "
                 f"seen the phase of {clash.memory} that they wait for complete: the next one can pass them by",
                 "let the waiting warps meet at a barrier before the arrival, or let each of them arrive",
                 at=hasty.point if hasty else None,
+                is_contested=clash.mistake is Mistake.IDLE_LAPPED,
             )
         for story in facts.stories(Fault.OVERTAKE):
             phase = story.number("phase")

@@ -59,6 +59,7 @@ class Mistake(StrEnum):
     INIT_UNPUBLISHED = "an initialization that no release publishes"
     OVERLAID = "a copy over an mbarrier that nobody has invalidated"
     LAPPED = "an arrival that speaks for warps that may not have seen the phase"
+    IDLE_LAPPED = "an arrival that speaks for warps that only wait and may not have seen the phase"
     MAP_UNRELEASED = "a tensor map changed without a release for its users"
     MAP_UNACQUIRED = "a changed tensor map used without an acquire"
     MAP_UNORDERED = "a tensor map used while it is changed"
@@ -75,6 +76,7 @@ _BY_FAILURE = {
     Failure.UNPUBLISHED: Mistake.INIT_UNPUBLISHED,
     Failure.OVERLAID: Mistake.OVERLAID,
     Failure.LAPPED: Mistake.LAPPED,
+    Failure.IDLE_LAPPED: Mistake.IDLE_LAPPED,
     Failure.UNRELEASED: Mistake.MAP_UNRELEASED,
     Failure.UNACQUIRED: Mistake.MAP_UNACQUIRED,
 }

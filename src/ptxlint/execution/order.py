@@ -67,6 +67,7 @@ class Order:
         self.declared: dict[tuple[int, int], dict[Line, int]] = {}
         self.seen: dict[tuple[int, int], list[Access]] = {}
         self.multiplying: set[tuple[int, int]] = set()
+        self.touched: dict[tuple[int, int], int] = {}
         self.is_relaxed = False
         self.point = -1
         self.turns: dict[tuple[int, int, int], int] = {}
@@ -162,19 +163,21 @@ class Order:
         """A phase is seen complete: a conflict if a warp that waited for the one before may not have seen that yet.
 
         Its parity would come round meanwhile. A warpgroup that multiplies runs together; relaxed operations count, but
-        leave no trace in the clocks.
+        leave no trace in the clocks. Warps that wait and then touch nothing, as those do that TileLang keeps beside its
+        elected producer, are told apart: they lose nothing but their place.
         """
         place = (address, address + 8)
         later = agent.threads[0] // 32
         for early in self.seen.pop((address, phase - 1), ()):
             line, time = early.moment.line, early.moment.time
             is_known = max(source.known.get(line, 0), source.issued.get(line, 0)) >= time
+            is_idle = self.touched.get((early.agent.rank, early.warp), -1) < early.when
             if is_known or self.is_relaxed or (early.agent.rank, early.warp // 4) in self.multiplying:
                 continue
             over = Moment(("warp", agent.rank, later), 0)
             passed = Access(Space.SHARED, place, True, Proxy.GENERIC, over, self.point, agent, later, 0, self.when)
-            key = (Failure.LAPPED, early.point, self.point)
-            self.conflicts.setdefault(key, Conflict(Failure.LAPPED, early, passed))
+            failure = Failure.IDLE_LAPPED if is_idle else Failure.LAPPED
+            self.conflicts.setdefault((failure, early.point, self.point), Conflict(failure, early, passed))
         seen = self.seen.setdefault((address, phase), [])
         for warp in self._warps(agent):
             line = ("warp", agent.rank, warp)
@@ -380,6 +383,7 @@ class Order:
         """An access by a warp, or by an engine on its behalf; `moment` None: it is over when the warp goes on."""
         clock = self.clock(agent.rank, warp)
         line = ("warp", agent.rank, warp)
+        self.touched[agent.rank, warp] = self.when
         turn = self.turns[point, agent.rank, warp] = self.turns.get((point, agent.rank, warp), 0) + 1
         if moment is None:
             self._note_lanes(agent, warp, clock)
