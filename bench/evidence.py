@@ -1,7 +1,7 @@
 """``python -m bench.evidence``: write docs/evidence.md from the records; ``--check`` fails when it is stale.
 
-The records: `fixtures/kernels/record.json` (runs on a GPU), and in `bench/results/` `corpus.json`, `mutants.json` and
-those of the deletions, `fences.json` and `waits.json`.
+The records: `fixtures/kernels/record.json` (runs on a GPU), and in `bench/results/` `corpus.json`, `replays.json`,
+`mutants.json` and those of the deletions, `fences.json` and `waits.json`.
 """
 
 import json
@@ -14,6 +14,7 @@ import click
 
 from bench.corpus.lint_table import ratio
 from bench.evidence_mutants import deletion_section, sample_section
+from bench.evidence_replays import replay_section
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = _ROOT / "bench/results"
@@ -43,6 +44,7 @@ def page() -> str:
     ]
     sections = (
         ("corpus", _corpus),
+        ("replays", replay_section),
         ("mutants", sample_section),
         ("fences", deletion_section),
         ("waits", deletion_section),
