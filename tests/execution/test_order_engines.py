@@ -30,7 +30,11 @@ class TestWgmma:
         ],
     )
     def test_groups(self, between: str, expected: set[Failure]) -> None:
-        assert found(WGMMA + between + self.REFILL, 128) == expected
+        assert found(WGMMA + between + self.REFILL, 256) == expected
+
+    def test_one_warp_waits_for_its_warpgroup(self) -> None:
+        between = "wgmma.commit_group.sync.aligned; bar.sync 0; wgmma.wait_group.sync.aligned 0;"
+        assert found(WGMMA + between + self.REFILL, 128) == set()
 
     @pytest.mark.parametrize(
         ("before", "expected"),

@@ -62,6 +62,7 @@ Source: PTX ISA, *Register Fragments and Shared Memory Matrix Layouts*; flash-at
 MATRIX_ROW = 16
 TENSOR_QUARTER = 16
 LANES_PER_QUARTER = 32
+ALL_LANES = 128
 
 
 def is_access(instruction: Instruction) -> bool:
@@ -384,18 +385,26 @@ def _columns(instruction: Instruction, access: Access, reader: Reader) -> Callab
         return lambda strand: OPERAND_COLUMNS
     if "idesc" in reader.roles:
         descriptor = reader.slot("idesc")
-        is_paired = "cta_group::2" in instruction.modifiers
-        return lambda strand: _result_columns(_first(strand.registers[descriptor]), is_paired=is_paired)
+        rows = ALL_LANES if "ws" in instruction.modifiers else 2 * ALL_LANES if _is_paired(instruction) else 0
+        return lambda strand: _result_columns(_first(strand.registers[descriptor]), rows)
     per_repeat = {"16x64b": 1, "32x32b": 1, "16x32bx2": 1, "16x128b": 2, "16x256b": 4}
     unit = next((per_repeat[m] for m in instruction.modifiers if m in per_repeat), 1)
     repeat = next((int(m[1:]) for m in instruction.modifiers if re.fullmatch(r"x\d+", m)), 1)
     return lambda strand: unit * repeat
 
 
-def _result_columns(descriptor: int, *, is_paired: bool) -> int:
-    """Columns of D: N, or half of it where a pair of CTAs computes 128 rows and each holds 64 of them in all lanes."""
-    columns = (descriptor >> 17 & 0x3F) * 8
-    return columns // 2 if is_paired and descriptor >> 24 & 0x1F == 128 // 16 else columns
+def _is_paired(instruction: Instruction) -> bool:
+    return "cta_group::2" in instruction.modifiers
+
+
+def _result_columns(descriptor: int, full_rows: int) -> int:
+    """Columns of D: N, or the part of it that is left where fewer rows than `full_rows` are spread over all lanes.
+
+    These are the MMAs of a pair of CTAs with 128 rows and those of `.ws` with 64 and 32 rows; `full_rows` 0: all
+    others, which leave lanes empty. Source: PTX ISA, *Data Path Layout Organization* (layouts B, E and G).
+    """
+    columns, rows = (descriptor >> 17 & 0x3F) * 8, (descriptor >> 24 & 0x1F) * 16
+    return columns * rows // full_rows if rows and rows < full_rows else columns
 
 
 def _locator(
