@@ -35,8 +35,8 @@ def deletion_section(record: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {record['mutated'].capitalize()}"
     yield ""
     yield (
-        f"{record['mutants']:,} mutants of {record['modules']} clean kernels of real compilers. Found: "
-        f"{record['share']} % of those that are a fault."
+        f"`python -m bench.mutants --set {record['set']}`: {record['mutants']:,} mutants of {record['modules']} clean "
+        f"kernels of real compilers. Found: {record['share']} % of those that are a fault."
     )
     yield ""
     yield from _origins(record)

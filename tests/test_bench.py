@@ -188,10 +188,16 @@ def test_redundant_entries() -> None:
         assert entry.reason.strip()
 
 
-def test_an_argument_may_name_what_stands_before() -> None:
-    source = "mbarrier.init.b64 [a], 1;\n\t// a comment\n\t.loc 1 2 3\nL:\n\tfence.proxy.async;"
-    mutant = Mutant("m", "drop-proxy-fence", 5, "fence.proxy.async", source.index("fence"), len(source), "", source)
+def test_an_argument_may_name_what_stands_around() -> None:
+    source = (
+        "mbarrier.init.b64 [a], 1;\n\t// a comment\n\t.loc 1 2 3\nL:\n\tfence.proxy.async;\n\tbar.sync 0;\n\tret;\n"
+    )
+    begin, end = source.index("fence"), source.index("\n\tbar")
+    mutant = Mutant("m", "drop-proxy-fence", 5, "fence.proxy.async", begin, end, "", source)
     assert mutant.before(4) == ["mbarrier.init.b64 [a], 1;"]
+    assert mutant.behind(1) == ["bar.sync 0;"]
+    assert argument(mutant, [Entry("why", "drop-proxy-fence", then="ret")])
+    assert not argument(mutant, [Entry("why", "drop-proxy-fence", after="init", then="exit")])
     assert argument(mutant, [Entry("why", "drop-proxy-fence", after=r"^mbarrier\.init")])
     assert not argument(mutant, [Entry("why", "drop-proxy-fence", after="mbarrier.inval")])
 

@@ -69,7 +69,7 @@ def main(
         click.echo(f"redundant {redundant['operator']} {redundant['module']}:{places}: {redundant['reason']}")
     click.echo(_cost(outcomes, time.monotonic() - began, jobs))
     if out is not None:
-        out.write_text(json.dumps(_record(summary, outcomes, wanted), indent=1) + "\n", encoding="utf-8")
+        out.write_text(json.dumps(_record(summary, outcomes, chosen), indent=1) + "\n", encoding="utf-8")
 
 
 def _clean(texts: Mapping[str, str], campaign: Campaign, slowest: float) -> dict[str, str]:
@@ -111,8 +111,9 @@ def _cost(outcomes: Mapping[Mutant, Outcome], elapsed: float, jobs: int) -> str:
     return f"{elapsed:.0f} s with {jobs} jobs; ptxas {ptxas:.0f} s, ptxlint {linting:.0f} s of these mutants together"
 
 
-def _record(summary: Mapping[str, Any], outcomes: Mapping[Mutant, Outcome], wanted: MutantSet) -> dict[str, Any]:
-    record = {"ptxlint": ptxlint.__version__, "mutated": wanted.title, **summary}
+def _record(summary: Mapping[str, Any], outcomes: Mapping[Mutant, Outcome], chosen: str) -> dict[str, Any]:
+    wanted = SETS[chosen]
+    record = {"ptxlint": ptxlint.__version__, "set": chosen, "mutated": wanted.title, **summary}
     record["missed ones"] = missed_lines(outcomes)
     if wanted.is_complete:
         record["kernels"] = sorted({mutant.module for mutant in outcomes})

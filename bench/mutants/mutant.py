@@ -48,13 +48,21 @@ class Mutant:
 
     def before(self, count: int) -> list[str]:
         """The instructions of the module before the mutated one, as many of them, without comments and labels."""
-        lines = (line.strip() for line in self.source[max(0, self.begin - _REACH) : self.begin].split("\n")[:-1])
-        return [line for line in lines if line and line[0] not in "./{}$" and not line.endswith(":")][-count:]
+        return _instructions(self.source[max(0, self.begin - _REACH) : self.begin].split("\n")[:-1])[-count:]
+
+    def behind(self, count: int) -> list[str]:
+        """The instructions of the module behind the mutated one, likewise."""
+        return _instructions(self.source[self.end : self.end + _REACH].split("\n"))[:count]
 
     @property
     def origin(self) -> str:
         """The project that the module was built from, or OWN."""
         return self.module.partition("/")[0]
+
+
+def _instructions(lines: Sequence[str]) -> list[str]:
+    stripped = (line.strip() for line in lines)
+    return [line for line in stripped if line and line[0] not in "./{}$" and not line.endswith(":")]
 
 
 def mutants(module: str, text: str) -> Iterator[Mutant]:

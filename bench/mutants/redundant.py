@@ -7,6 +7,7 @@ operator = "drop-init-fence"
 opcode = "*"
 lines = [120, 131]            # of the PTX; all when absent
 after = "mbarrier.init"       # a regular expression, found in the four instructions before the mutated one
+then = "mbarrier.inval"       # the same of the three after it
 """
 
 import re
@@ -19,7 +20,7 @@ from pathlib import Path
 from bench.mutants.mutant import Mutant
 
 STORE = Path(__file__).with_name("redundant.toml")
-_CONTEXT = 4
+_BEFORE, _BEHIND = 4, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +33,17 @@ class Entry:
     opcode: str = "*"
     lines: tuple[int, ...] = ()
     after: str = ""
+    then: str = ""
 
     def covers(self, mutant: Mutant) -> bool:
         """Whether the argument is about this mutant."""
         pairs = ((mutant.operator, self.operator), (mutant.module, self.module), (mutant.opcode, self.opcode))
-        is_there = (not self.lines or mutant.line in self.lines) and self._follows(mutant)
+        is_there = (not self.lines or mutant.line in self.lines) and self._stands_in(mutant)
         return is_there and all(fnmatchcase(value, pattern) for value, pattern in pairs)
 
-    def _follows(self, mutant: Mutant) -> bool:
-        return not self.after or re.search(self.after, "\n".join(mutant.before(_CONTEXT))) is not None
+    def _stands_in(self, mutant: Mutant) -> bool:
+        around = ((self.after, mutant.before(_BEFORE)), (self.then, mutant.behind(_BEHIND)))
+        return all(re.search(wanted, "\n".join(lines)) for wanted, lines in around if wanted)
 
 
 def read_redundant(store: Path = STORE) -> tuple[Entry, ...]:
