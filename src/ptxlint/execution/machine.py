@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from ptxlint.classes import dataclass
+from ptxlint.execution.acknowledged import is_acknowledged, is_passed_over
 from ptxlint.execution.barriers import MOST_ARRIVALS, Arrival, ClusterBarrier, Copy, Mbarrier, NamedBarrier
 from ptxlint.execution.boxes import misfits
 from ptxlint.execution.layout import OFFSET_MASK, PARAMETER_WINDOW, RANK_SHIFT
@@ -100,6 +101,7 @@ class Machine:
         self._serial = 0
         self._reported: set[tuple[Fault, int, int | None]] = set()
         self._early: dict[int, Incident] = {}
+        self._unneeded: list[Incident] = []
         self.ready: deque[Strand] = deque()
         self.blocked: dict[Strand, None] = {}
         self.ctas = [Cta(rank, binding.threads) for rank in range(binding.cluster_size)]
@@ -128,6 +130,7 @@ class Machine:
                 break
         for address in [*self._early] if self.blocked else ():
             self._note_overtaken(self.mbarriers[address])
+        self._note_needed()
         self._note_early_uses()
         self._note_unwaited()
         self._note_surplus()
@@ -501,11 +504,23 @@ class Machine:
         """The first arrival of a phase, if it came before anyone saw the last phase complete, and nobody has yet.
 
         Waiters who come to see it while the phase goes on have lost nothing: in a cluster the arrivals of a peer may
-        run ahead of the wait of a CTA whose own arrivals the phase still needs.
+        run ahead of the wait of a CTA whose own arrivals the phase still needs. So have those whom another barrier tells.
         """
         early = self._early.pop(barrier.address, None)
-        if early is not None and barrier.is_unseen:
+        if early is None or not barrier.is_unseen:
+            return
+        if is_acknowledged(self.events[: early.order], barrier.address, early.details["phase"] - 1):
+            self._unneeded.append(early)
+        else:
             self._admit(early)
+
+    def _note_needed(self) -> None:
+        """Overtaken phases that somebody waited for after all."""
+        blocked = [strand.wanted for strand in self.blocked]
+        for early in self._unneeded:
+            assert early.object is not None
+            if not is_passed_over(self.events[early.order :], blocked, early.object, early.details["phase"] - 1):
+                self._admit(early)
 
     def _wake_waiters(self, address: int) -> None:
         for strand in self.waiting.pop(address, ()):

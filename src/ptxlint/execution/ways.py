@@ -47,17 +47,17 @@ def between(events: Sequence[Event], start: Iterable[object], goal: Warps, since
             continue
         warps = warps_of(event.agent)
         _leave(known, leaving, warps)
-        target = _target(event)
-        if target is None:
+        met = target(event)
+        if met is None:
             continue
         told = next((known[warp] for warp in warps if warp in known), None)
         if (event.kind in RELEASES or event.kind is Kind.COPY) and told is not None:
-            known.setdefault(target, (*told, event))
+            known.setdefault(met, (*told, event))
         if event.kind is Kind.SYNC:
-            leaving.update(dict.fromkeys(warps, target))
-        elif event.kind in (Kind.WAIT, Kind.CLUSTER_WAIT) and target in known:
+            leaving.update(dict.fromkeys(warps, met))
+        elif event.kind in (Kind.WAIT, Kind.CLUSTER_WAIT) and met in known:
             for warp in warps:
-                known.setdefault(warp, (*known[target], event))
+                known.setdefault(warp, (*known[met], event))
     _leave(known, leaving, goal)
     return next((known[warp] for warp in goal if warp in known), ())
 
@@ -79,18 +79,18 @@ def completion(access: Access) -> Iterable[object]:
 def _inside(events: Sequence[Event]) -> dict[tuple[int, int], object]:
     """The warps that are at a CTA barrier after some events, with the barrier."""
     last = {warp: event for event in events if event.agent is not None for warp in warps_of(event.agent)}
-    return {warp: _target(event) for warp, event in last.items() if event.kind is Kind.SYNC}
+    return {warp: target(event) for warp, event in last.items() if event.kind is Kind.SYNC}
 
 
 def _leave(known: dict[object, tuple[Event, ...]], leaving: dict[tuple[int, int], object], warps: Warps) -> None:
     """Warps that do something after a CTA barrier have learned what it knows."""
     for warp in warps:
-        target = leaving.pop(warp, None)
-        if target in known:
-            known.setdefault(warp, known[target])
+        met = leaving.pop(warp, None)
+        if met in known:
+            known.setdefault(warp, known[met])
 
 
-def _target(event: Event) -> object | None:
+def target(event: Event) -> object | None:
     """What an event synchronizes on: a barrier and the phase, or use, of it."""
     match event.kind:
         case Kind.ARRIVE | Kind.WAIT | Kind.COPY:
