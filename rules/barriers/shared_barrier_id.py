@@ -12,8 +12,9 @@ class SharedBarrierId(Rule):
     """Two groups of threads use one named barrier at the same time, so that they may be counted together.
 
     Why: a barrier counts threads, whoever they are. A use that one group began may be completed by warps of another;
-        then each group goes on without some of its own. Two hand-offs of one pair of groups on one number are no better:
-        a group that arrives for the one and waits for the other is counted twice.
+        then each group goes on without some of its own. Two hand-offs of one pair of groups on one number are no
+        better: a group that arrives for the one and waits for the other is counted twice (a warning: the ISA leaves it
+        undefined, flashinfer's epilogues do it).
     Fix: give each group, and each of two barriers that may be open at once, an id of its own (0 to 15).
     Not reported: groups that take turns, where in every schedule the same warps meet in each use.
     """
@@ -73,10 +74,12 @@ ret;
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Report the barriers whose uses gather other warps in other schedules."""
         for story in facts.stories(Fault.SHARED_BARRIER):
+            is_twice = story.number("users") <= story.number("count")
             users = f"is used by {story.counted('users', 'thread')} in groups of {story.number('count')}"
-            if story.number("users") <= story.number("count"):
+            if is_twice:
                 users = "counts a warp twice that arrives there and then waits there"
             yield story.finding(
                 f"{story.barrier} {users}: which of them meet depends on who comes first",
                 "give each group of threads a barrier id of its own",
+                is_contested=is_twice,
             )

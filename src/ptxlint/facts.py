@@ -35,6 +35,10 @@ __all__ = ["Cause", "Clash", "Consequence", "Facts", "Fault", "Hazard", "Mistake
 State = TypeVar("State")
 
 
+UNKNOWN_ROWS = "launch: threads go by their row (%tid.y, %tid.z), and nobody states the extents of the block"
+"""Why a kernel is not analysed whose accesses conflict under the extents that were tried."""
+
+
 class Facts:
     """A function, its module and its launch, with what the analyses say about it.
 
@@ -91,10 +95,23 @@ class Facts:
 
     @property
     def _is_block_guessed(self) -> bool:
-        return self.threads.is_guessed or (self.launch.block is None and reads_rows(self.cfg))
+        return self.threads.is_guessed or self.has_unknown_rows
+
+    @cached_property
+    def has_unknown_rows(self) -> bool:
+        """Whether threads go by their row, or layer, in a block of which nobody states the extents.
+
+        Addresses and copies then mean other bytes than in the run, and nothing is told of them; where the run shows
+        conflicts, the kernel is not analysed.
+        """
+        return self.launch.block is None and reads_rows(self.cfg)
 
     def clashes(self, *mistakes: Mistake) -> Iterator[Clash]:
-        """What the run showed of accesses that lack order, one clash for each mistake."""
+        """What the run showed of accesses that lack order, one clash for each mistake; see `has_unknown_rows`."""
+        if self.has_unknown_rows:
+            if self._clashes:
+                self.not_analysed = self.not_analysed or UNKNOWN_ROWS
+            return iter(())
         doubtful = () if CONTESTED.isdisjoint(mistakes) else self._contested_clashes
         return (clash for clash in (*self._clashes, *doubtful) if clash.mistake in mistakes)
 
@@ -127,8 +144,8 @@ class Facts:
 
     @cached_property
     def hazards(self) -> Sequence[Hazard]:
-        """What goes wrong with copies that are tracked in groups."""
-        return Hazards(self).found()
+        """What goes wrong with copies that are tracked in groups; nothing where the rows of the block are unknown."""
+        return () if self.has_unknown_rows else Hazards(self).found()
 
     @cached_property
     def functions_with_groups(self) -> frozenset[str]:

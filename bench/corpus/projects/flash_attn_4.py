@@ -99,7 +99,7 @@ def preprocess(arch: str, depth: int) -> str:
 
 
 def combine(arch: str, depth: int) -> str:
-    """The sum of split results, in tiles as the library chooses them for a head dimension of 128: 8 rows by 128 columns.
+    """The sum of split results, in the tiles that the library chooses for a head dimension of 128: 8 rows, 128 columns.
 
     With 64 columns, 8 rows are half of what 256 threads copy: the other half writes into the next stage.
     """

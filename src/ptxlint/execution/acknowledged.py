@@ -62,7 +62,9 @@ def _is_out_of_step(events: Sequence[Event], own: set[tuple[int, int]], since: i
     return False
 
 
-def is_passed_over(events: Sequence[Event], blocked: Collection[tuple[int, int, int]], address: int, phase: int) -> bool:
+def is_passed_over(
+    events: Sequence[Event], blocked: Collection[tuple[int, int, int]], address: int, phase: int
+) -> bool:
     """Whether the next wait at an mbarrier asks for another phase than the one given; `blocked` as agents want it.
 
     Events are those after the phase, `blocked` are point, address and parity of the waits that never returned.

@@ -459,9 +459,22 @@ class _Engine:
                 unfenced = (conflict for conflict in found.conflicts if conflict.failure is Failure.UNFENCED)
                 found = replace(found, conflicts=tuple(unfenced))
             if found.conflicts:
-                return found
+                return self._confirmed(found, program, again, run_ordered)
             first = first if first.events else found
         return first
+
+    def _confirmed(
+        self, found: Ordered, program: Program, binding: Binding, run_ordered: Callable[[Program, Binding], Ordered]
+    ) -> Ordered:
+        """Conflicts without those that other integers make go away, where host code relates the integers: a structure,
+        or words of memory, that the assumed values contradict."""
+        kept = found.conflicts
+        if self.has_related_inputs and binding.inputs.size not in ordered.FEW_TRIPS:
+            for size in OTHER_SIZES:
+                other = run_ordered(program, self._binding(binding.block, binding.cluster, size))
+                shown = {(c.failure, c.first.point, c.second.point) for c in other.conflicts}
+                kept = tuple(c for c in kept if (c.failure, c.first.point, c.second.point) in shown)
+        return replace(found, conflicts=kept)
 
     def _may_skip_fences(self) -> bool:
         """Whether assumed integers decide if a proxy fence runs, or in a kernel with such fences a write for them."""

@@ -504,7 +504,8 @@ class Machine:
         """The first arrival of a phase, if it came before anyone saw the last phase complete, and nobody has yet.
 
         Waiters who come to see it while the phase goes on have lost nothing: in a cluster the arrivals of a peer may
-        run ahead of the wait of a CTA whose own arrivals the phase still needs. So have those whom another barrier tells.
+        run ahead of the wait of a CTA whose own arrivals the phase still needs. So have those whom another barrier
+        tells.
         """
         early = self._early.pop(barrier.address, None)
         if early is None or not barrier.is_unseen:

@@ -14,7 +14,7 @@ from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.order import Order
 from ptxlint.execution.program import Binding, Program
-from ptxlint.execution.schedule import LEAST_BOX, SCHEDULES, OutOfBudgetError, Schedule
+from ptxlint.execution.schedule import LEAST_BOX, SCHEDULES, OutOfBudgetError, Schedule, Turn
 from ptxlint.execution.store_boxes import COPY, tensor_stores
 from ptxlint.execution.store_boxes import store_extents as boxes_of_stores
 from ptxlint.execution.trace import Event, Fault, Kind
@@ -31,8 +31,12 @@ FEW_TRIPS = (0, 1)
 """Assumed integers under which loops are skipped or run once."""
 
 
-ORDERED_SCHEDULES = (SCHEDULES[0], SCHEDULES[3])
-"""The schedules under which accesses are ordered; a conflict must show in each."""
+ORDERED_SCHEDULES = (
+    Schedule(Turn.FIFO, refuses=True),
+    Schedule(Turn.DOWN, late_copies=True, refuses=True),
+)
+"""The schedules under which accesses are ordered; a conflict must show in each. Waits refuse once, so that the
+wait behind a peek is what orders."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ def _threads_that_differ(comparison: str, value: int, scale: int) -> int:
 
 def reads_rows(cfg: Cfg) -> bool:
     """Whether the kernel asks for the second index of a thread: `.maxntid` does not say how long a row of them is."""
-    rows = ("%tid.y", "%ntid.y")
+    rows = ("%tid.y", "%ntid.y", "%tid.z", "%ntid.z")
     return any(getattr(operand, "name", "") in rows for each in cfg.body for operand in each.operands)
 
 

@@ -241,8 +241,8 @@ class Story:
         here, there = self.execution.body[self.incident.point].loc, self.execution.body[point].loc
         return point == self.incident.point or (point >= 0 and here is not None and here == there)
 
-    def finding(self, message: str, fix: str) -> Finding:
-        """The finding that says so, with the places, events and assumptions that belong to it."""
+    def finding(self, message: str, fix: str, *, is_contested: bool = False) -> Finding:
+        """The finding that says so, with the places, events and assumptions that belong to it; contested, a warning."""
         is_certain = any(defect.is_certain for defect in self.defects)
         assumptions = (*self.execution.assumptions, *(a for defect in self.defects for a in defect.assumptions))
         return Finding(
@@ -252,7 +252,7 @@ class Story:
             tuple(self._related()),
             tuple(self._witness()),
             tuple(dict.fromkeys(assumptions)),
-            None if is_certain else Severity.WARNING,
+            None if is_certain and not is_contested else Severity.WARNING,
         )
 
     def _who(self, incident: Incident) -> str:
