@@ -1,7 +1,7 @@
 """What ptxlint says of a pair: how near to the fix it finds `before`, and whether it is silent about `after`."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.replays.replay import Replay
 from ptxlint.lint import Options, lint_text
@@ -47,7 +47,9 @@ class Outcome:
 
 
 def judge(replay: Replay, options: Options) -> Outcome:
-    """Lint both halves of a pair."""
+    """Lint both halves of a pair, under the cluster that it states."""
+    if replay.cluster:
+        options = replace(options, launch=replace(options.launch, cluster=(replay.cluster, 1, 1)))
     before, after = (
         lint_text(replay.ptx(side).read_text(encoding="utf-8"), f"{side}.ptx", options) for side in ("before", "after")
     )
