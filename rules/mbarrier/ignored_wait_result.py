@@ -22,7 +22,8 @@ class IgnoredWaitResult(Rule):
         system. What comes next then runs before the data are there, and false orders no memory accesses either.
     Fix: loop until the result is true.
     Not reported: results that a branch, a guard or a stored value depends on, and looks that a proper wait for the same
-        barrier and parity follows on every path.
+        barrier and parity follows on every path; a copy of a source line whose other copies are used, such as the look
+        ahead of a loop's last trip.
     """
 
     code = "PTX106"
@@ -68,8 +69,9 @@ ld.shared.u32 %r1, [data];
             if cfg.block_of[point] in cfg.reachable and isinstance(done := isa.roles(instruction).get("done"), Register)
         }
         used = {point for point, done in results.items() if _matters(cfg, done)}
+        looks = {cfg.body[point].loc for point in used} - {None}
         for point in results.keys() - used:
-            if not any(_repeats(cfg, point, other) for other in used):
+            if cfg.body[point].loc not in looks and not any(_repeats(cfg, point, other) for other in used):
                 yield Finding(
                     facts.span(point),
                     f"`{facts.text(point)}` may return false before the phase completes, and nothing depends on "
