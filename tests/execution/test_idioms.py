@@ -222,3 +222,20 @@ class TestBarrierOfTheGrid:
         @!%p5 bra AGAIN;
         """
         )
+
+
+class TestAlignedBarriers:
+    """Lanes that part may come to one aligned barrier by two ways: what counts is that all of the warp run it."""
+
+    def test_lanes_come_by_two_ways(self) -> None:
+        assert is_silent(
+            """
+        mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 31; setp.lt.u32 %p1, %r2, 16; setp.gt.u32 %p2, %r1, 100;
+        @%p1 bra LOW;
+        @%p2 bra OUT;
+        bra MEET;
+        LOW: add.u32 %r3, %r1, 1;
+        MEET: bar.sync 0;
+        OUT:
+        """
+        )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from ptxlint.classes import dataclass
+from ptxlint.execution.trace import Incident
 
 MOST_ARRIVALS = (1 << 20) - 1
 
@@ -110,6 +111,7 @@ class Mbarrier:
 class NamedBarrier:
     """One of the 16 barriers of a CTA. Warps count, 32 threads each, once all their live lanes have arrived.
 
+    `parted`: lanes that have come to an aligned barrier before the others of their warp, which may come there yet.
     A warp that arrives and then synchronizes on the same barrier counts twice: the ISA forbids it, kernels rely on it
     for an initial credit (flash-attention's warp scheduler), and hardware counts it so.
     """
@@ -127,11 +129,13 @@ class NamedBarrier:
     result: dict[str, int] = field(default_factory=dict)
     generations: list[tuple[int, ...]] = field(default_factory=list)
     has_counted_twice: bool = False
+    parted: dict[int, Incident] = field(default_factory=dict)
 
     def admit(self, warp: int) -> None:
         """Count a warp whose live lanes have all arrived."""
         self.arrived += 32
         self.warps.add(warp)
+        self.parted.pop(warp, None)
         self.lanes.pop(warp, None)
 
     def reset(self) -> None:

@@ -131,6 +131,7 @@ class Machine:
         for address in [*self._early] if self.blocked else ():
             self._note_overtaken(self.mbarriers[address])
         self._note_needed()
+        self._note_parted()
         self._note_early_uses()
         self._note_unwaited()
         self._note_surplus()
@@ -515,6 +516,13 @@ class Machine:
         else:
             self._admit(early)
 
+    def _note_parted(self) -> None:
+        """Lanes that came to an aligned barrier, and whose warp never all came there."""
+        for cta in self.ctas:
+            for barrier in cta.named.values():
+                for incident in barrier.parted.values():
+                    self._admit(incident)
+
     def _note_needed(self) -> None:
         """Overtaken phases that somebody waited for after all."""
         blocked = [strand.wanted for strand in self.blocked]
@@ -652,10 +660,15 @@ class Machine:
                 barrier.arrivers[warp] = point
             if predicate:
                 barrier.values.update((strand.threads[i], predicate[i]) for i in strand.warps()[warp])
+            parted = barrier.parted.get(warp)
+            if parted is not None and parted.point != point:
+                self._admit(barrier.parted.pop(warp))
             if lanes >= cta.live[warp]:
                 barrier.admit(warp)
             elif aligned and not self.released_joins:
-                self.blame(Fault.DIVERGENT, point, strand.agent, number, lanes=len(lanes), live=len(cta.live[warp]))
+                details = {"lanes": len(lanes), "live": len(cta.live[warp])}
+                here = Incident(Fault.DIVERGENT, point, strand.agent, number, len(self.events), details)
+                barrier.parted.setdefault(warp, here)
         self._complete_if_full(cta, barrier)
         return barrier
 
