@@ -17,7 +17,7 @@ from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, SHARED_BASE
 from ptxlint.execution.order import Order
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.slice import registers_of
-from ptxlint.execution.strand import Strand
+from ptxlint.execution.strand import WARPS_PER_GROUP, Strand
 from ptxlint.execution.trace import Agent, Kind
 from ptxlint.execution.values import Value, spread
 from ptxlint.ir import Address, Immediate, Instruction, Register
@@ -52,12 +52,6 @@ LEAST_DESCRIBED = 128
 
 OPERAND_COLUMNS = 8
 """Columns of an A operand in tensor memory: K is 32 bytes for every dense kind of MMA."""
-
-WARPS_PER_GROUP = 4
-"""Each warp of a warpgroup reads its own 16 rows of A; the first rows, which a descriptor names, are the first warp's.
-
-Source: PTX ISA, *Register Fragments and Shared Memory Matrix Layouts*; flash-attention writes P warp by warp.
-"""
 
 MATRIX_ROW = 16
 TENSOR_QUARTER = 16
@@ -274,6 +268,11 @@ def _moment(row: Row) -> Callable[[Order, Agent, int], Moment | None]:
 def _accesses(
     instruction: Instruction, access: Access, row: Row, point: int, reader: Reader, footprints: Footprints
 ) -> Part:
+    """The part of an instruction that makes one access.
+
+    Of wgmma's A each warp reads its own 16 rows; the first, which a descriptor names, are the first warp's. Source:
+    PTX ISA, *Register Fragments and Shared Memory Matrix Layouts*; flash-attention writes P warp by warp.
+    """
     base, offset = reader.address(access.role)
     moment = _moment(row)
     is_write = access.mode in (Mode.WRITE, Mode.UPDATE)

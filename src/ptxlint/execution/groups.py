@@ -15,14 +15,13 @@ from typing import TypeAlias
 
 from ptxlint.classes import dataclass
 from ptxlint.execution.clock import BULK, CP_ASYNC, PARTY_SHIFT, WGMMA, Line, Moment
+from ptxlint.execution.strand import WARPS_PER_GROUP
 
 Lanes: TypeAlias = frozenset[int]
 """Threads of one warp."""
 
 PER_THREAD = frozenset({CP_ASYNC, BULK})
 """Kinds of groups that each thread has for itself."""
-
-WARPS_PER_GROUP = 4
 
 EVERYONE: Lanes = frozenset()
 """Stands for the warp where groups are the warp's."""

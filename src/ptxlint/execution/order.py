@@ -36,7 +36,7 @@ from ptxlint.execution.conflict import (
 from ptxlint.execution.demands import missing
 from ptxlint.execution.groups import Groups
 from ptxlint.execution.shadow import PAGE_SHIFT, Place, Shadow, Touch
-from ptxlint.execution.strand import WARP
+from ptxlint.execution.strand import WARP, WARPS_PER_GROUP
 from ptxlint.execution.trace import Agent
 from ptxlint.isa import Proxy
 
@@ -172,7 +172,7 @@ class Order:
             line, time = early.moment.line, early.moment.time
             is_known = max(source.known.get(line, 0), source.issued.get(line, 0)) >= time
             is_idle = self.touched.get((early.agent.rank, early.warp), -1) < early.when
-            if is_known or self.is_relaxed or (early.agent.rank, early.warp // 4) in self.multiplying:
+            if is_known or self.is_relaxed or (early.agent.rank, early.warp // WARPS_PER_GROUP) in self.multiplying:
                 continue
             over = Moment(("warp", agent.rank, later), 0)
             passed = Access(Space.SHARED, place, True, Proxy.GENERIC, over, self.point, agent, later, 0, self.when)
@@ -388,7 +388,7 @@ class Order:
         if moment is None:
             self._note_lanes(agent, warp, clock)
         if moment is not None and moment.line[0] == WGMMA:
-            self.multiplying.add((agent.rank, warp // 4))
+            self.multiplying.add((agent.rank, warp // WARPS_PER_GROUP))
         over = moment or Moment(line, clock.known[line])
         if space is Space.TENSOR:
             self.begun[over.line] = over.time

@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from ptxlint.classes import dataclass
-from ptxlint.execution.accesses import WARPS_PER_GROUP
 from ptxlint.execution.clock import MBARRIER, TENSOR_CORE, WARP_LINE, WGMMA, Moment
 from ptxlint.execution.conflict import Access, Conflict, Failure, Space
 from ptxlint.execution.engine import Execution
-from ptxlint.execution.strand import WARP
+from ptxlint.execution.strand import WARP, WARPS_PER_GROUP
 from ptxlint.execution.trace import Agent, Event, Kind
 from ptxlint.execution.ways import between, completion, origin, place, warps_of
 

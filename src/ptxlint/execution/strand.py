@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ptxlint.execution.machine import Cta, Machine
 
 WARP = 32
+WARPS_PER_GROUP = 4
+"""Warps of a warpgroup. Source: PTX ISA, *Warpgroup*."""
 
 
 class Strand:
