@@ -126,8 +126,7 @@ class Clash:
     @property
     def verb(self) -> str:
         """What the second access does: `writes`, or `write` where several warps or threads do."""
-        verb = "write" if self.second.is_write else "read"
-        return verb if re.match(r"\d|\w+s ", self.later) else f"{verb}s"
+        return _agreeing("writes" if self.second.is_write else "reads", self.later)
 
     @property
     def later(self) -> str:
@@ -172,7 +171,8 @@ class Clash:
         release = self.release
         if release is None:
             return ""
-        return f"{release.agent} {in_words(release, self.execution.body, self.names)}"
+        verb, space, rest = in_words(release, self.execution.body, self.names).partition(" ")
+        return f"{release.agent} {_agreeing(verb, str(release.agent))}{space}{rest}"
 
     @property
     def is_shared(self) -> bool:
@@ -289,6 +289,11 @@ def _by_reuse(again: Reuse) -> Mistake:
     if again.why is Return.OVERLAP:
         return Mistake.SLICES
     return Mistake.UNACKNOWLEDGED if again.is_single else Mistake.REUSED_EARLY
+
+
+def _agreeing(verb: str, subject: str) -> str:
+    """A verb of the third person, as several warps or threads take it where the subject is such."""
+    return verb.removesuffix("s") if re.match(r"\d|\w+s ", subject) else verb
 
 
 def _is_by_warp(event: Event, access: Access) -> bool:
