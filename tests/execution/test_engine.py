@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxlint.execution import engine
+from ptxlint.execution import choice
 from ptxlint.execution.engine import Execution, execute
 from ptxlint.execution.trace import Fault, Kind
 from ptxlint.launch import Launch
@@ -109,7 +109,7 @@ class TestInputs:
         )
         execution = executed(nested, 32)
         assert execution.not_analysed is None
-        assert execution.runs[0].binding.inputs.size in engine.SMALL_SIZES
+        assert execution.runs[0].binding.inputs.size in choice.SMALL_SIZES
 
     def test_an_endless_kernel_is_not_analysed(self) -> None:
         execution = executed("mov.u32 %r2, 1; L: " + "add.u32 %r2, %r2, 0; " * 30 + "bar.sync %r2; bra L;", 32)

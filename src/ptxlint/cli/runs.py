@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from ptxlint.execution.engine import Execution, Run
+    from ptxlint.execution.engine import Execution
+    from ptxlint.execution.runs import Run
     from ptxlint.facts import Facts
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -1,16 +1,13 @@
 """Co-simulation of a kernel: run its slice under assumed inputs and several schedules, and say what went wrong.
 
 The launch shape is what the PTX or the user states, else the first of the likely shapes under which the kernel runs
-clean. Inputs are chosen so that every synchronization point is reached and every barrier goes through several phases
-within the budget.
+clean; `choice` chooses it and the inputs.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
-from types import MappingProxyType
 
 from ptxlint import cfg as graphs
 from ptxlint import isa
@@ -19,42 +16,25 @@ from ptxlint.cfg import Cfg
 from ptxlint.classes import dataclass
 from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower, ordered, tensor_maps, waits
 from ptxlint.execution import slice as slices
+from ptxlint.execution.choice import Choice
 from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.ordered import NOT_ORDERED, Ordered
 from ptxlint.execution.program import Binding, Program, Slot
-from ptxlint.execution.schedule import NO_REPAIR, SCHEDULES, OutOfBudgetError, Repair, Schedule
-from ptxlint.execution.shapes import Shapes, concerns_cluster
-from ptxlint.execution.trace import Event, Fault, Incident, Kind
+from ptxlint.execution.runs import STEPS, Run, Runner
+from ptxlint.execution.schedule import SCHEDULES, Repair
+from ptxlint.execution.shapes import Shapes
+from ptxlint.execution.trace import Event, Fault, Incident
 from ptxlint.ir import Function, Instruction, Module
-from ptxlint.launch import Dimensions, Launch
-
-STEPS = 60_000
-"""Steps of one run."""
-
-ALL_STEPS = 400_000
-"""Steps of all runs of a kernel together that look for a launch shape and inputs."""
+from ptxlint.launch import Launch
 
 TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
 
-
-SIZES = (13, 7, 300, 800, 2000)
-"""Assumed integers, tried in turn while they reach more; 800 makes loops over tiles of 64 go round rings of 7 slots."""
-
-SMALL_SIZES = (4, 2, 1)
-"""Assumed integers for kernels in which the first of SIZES exceeds the budget."""
-
 OTHER_SIZES = (29, 301)
 """Assumed integers under which a fault must show as well, where they reach it, to be certain."""
-
-ELSEWHERE: tuple[tuple[Dimensions, int | None], ...] = (((1, 0, 0), None), ((8, 0, 0), 300), ((8, 0, 0), 2000))
-"""Other clusters that are run, each with the assumed integers, or those of the first run."""
-
-FAR_GRID = 16
-"""Clusters of the grid in which those far from the origin run."""
 
 TENSOR_MAP_BYTES = 128
 SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
@@ -63,27 +43,8 @@ SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
 SYMPTOMS = frozenset({Fault.OVERTAKE, Fault.NO_ARRIVAL, Fault.CYCLE, Fault.STUCK})
 """Faults that may come of a phase that was overtaken."""
 
-MOST_VARIED = 24
-"""Parameter words that are varied one by one to reach more."""
-
-ENOUGH_PHASES = 3
 ENOUGH_POINTS = 0.6
 """The share of the synchronization points that must be reached for a kernel to count as analysed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run: the launch and inputs it assumed, its schedule, and what happened."""
-
-    binding: Binding
-    schedule: Schedule
-    machine: Machine
-    out_of_budget: bool = False
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether it ended without symptom or fault."""
-        return not self.out_of_budget and diagnosis.is_clean(self.machine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,41 +113,31 @@ class _Engine:
         self.slicer = slices.Slicer(self.cfg)
         self.slice = self.slicer.slice(marks)
         self.closures = lower.Closures(self.cfg)
-        self.program: Program = lower.lower(self.cfg, self.slice, self.layout, closures=self.closures)
-        self.pointers = inputs.pointer_parameters(self.cfg)
-        self.indices = inputs.parameter_indices(self.function)
-        self.spent = 0
+        program = lower.lower(self.cfg, self.slice, self.layout, closures=self.closures)
+        self.runner = Runner(program, self.cfg, self.launch, self.seeds)
+        self.choice = Choice(self.runner, self.cfg)
         self.trial_steps = 0
         self.has_related_inputs = any(
             p.size > 8 and p.size != TENSOR_MAP_BYTES for p in self.function.parameters
         ) or any(body[point].opcode == "ld" and "global" in body[point].modifiers for point in self.slice.points)
-        self.reads_position = any(
-            slot.kind == "special" and slot.name.startswith(("%ctaid", "%clusterid"))
-            for slot in self.program.slots.index
-        )
         self.hinging: list[Defect] = []
         self.unreached = False
-        self.alternatives: dict[tuple[Dimensions, Dimensions], Run] = {}
         self.assumptions: list[str] = []
 
     def run(self) -> Execution:
         if not self.seeds and not any(_is_shared_work(instruction) for instruction in self.cfg.body):
             return self._result((), ())
-        tried: list[list[Run]] = []
-        for block, cluster in Shapes(self.cfg, self.slice, self.launch):
-            tried.append(self._runs(block, cluster))
-            if self._is_settled(tried[-1]) or self.spent > ALL_STEPS:
-                break
-        best = max(tried, key=self._merit)
+        tried = self.choice.tried(Shapes(self.cfg, self.slice, self.launch))
+        best = max(tried, key=self.choice.merit)
         if all(run.is_clean for run in best):
             same = [run.machine for run in best if run.binding is best[0].binding]
             found = [self._judged(self._defect(i, best[0]), best[0], tried) for i in disputes(same)]
             return self._result(tuple(best), tuple(d for d in found if d), self._conflicts(best))
         judged = [self._judged(defect, best[0], tried) for defect in list(self._defects(best))]
         defects = tuple(defect for defect in judged if defect is not None)
-        instead = self.alternatives.get((best[0].binding.block, best[0].binding.cluster))
+        instead = self.choice.alternatives.get((best[0].binding.block, best[0].binding.cluster))
         if not defects and instead is not None:
-            calm = self._schedules(instead)
+            calm = self.choice.schedules(instead)
             if all(run.is_clean for run in calm):
                 self.hinging.clear()
                 self.unreached = False
@@ -207,76 +158,6 @@ class _Engine:
             for incident in defect.run.machine.incidents
             if incident.fault is Fault.OVERTAKE
         )
-
-    def _runs(self, block: Dimensions, cluster: Dimensions) -> list[Run]:
-        """The runs under one launch shape: one for each schedule, fewer once the outcome is clear."""
-        return self._schedules(self._choose_inputs(block, cluster))
-
-    def _schedules(self, first: Run) -> list[Run]:
-        runs = [first]
-        if first.out_of_budget:
-            return runs
-        self._note_initializers(first.machine)
-        for schedule in SCHEDULES[1:]:
-            runs.append(self._go(first.binding, schedule))
-            if not runs[-1].is_clean and not first.is_clean:
-                break
-        runs += self._elsewhere(first)
-        return [*runs, *self._varied(first, runs)]
-
-    def _elsewhere(self, first: Run) -> list[Run]:
-        """Runs of other clusters of the grid, when roles go by the cluster, that reach something new.
-
-        Those far from the origin, in a large grid, must also go well: under a causal mask they have the most tiles.
-        """
-        reached, added = self._covered(first), list[Run]()
-        for position, size in ELSEWHERE if self.reads_position else ():
-            if reached >= self.seeds or self.spent > ALL_STEPS:
-                break
-            binding = first.binding
-            if size is not None:
-                width = FAR_GRID * binding.cluster[0]
-                binding = replace(self._binding(binding.block, binding.cluster, size), grid=(width, *binding.grid[1:]))
-            away = self._go(replace(binding, position=position), SCHEDULES[0])
-            is_wanted = away.is_clean if size is not None else not away.out_of_budget
-            if is_wanted and not self._covered(away) <= reached:
-                added.append(away)
-                reached |= self._covered(away)
-        return added
-
-    def _varied(self, first: Run, runs: Sequence[Run]) -> list[Run]:
-        """Runs with one parameter word of 0, by itself and with null pointers, that reach something new and go well."""
-        reached = set().union(*map(self._covered, runs))
-        added: list[Run] = []
-        if not all(run.is_clean for run in runs):
-            return added
-        words = [(slot.name, slot.offset) for slot in self.program.slots.index if slot.kind == "parameter"]
-        null = dict.fromkeys(self.pointers, 0)
-        for word, others in itertools.product(words[:MOST_VARIED], ({}, null)):
-            if reached >= self.seeds or self.spent > ALL_STEPS:
-                break
-            size = first.binding.inputs.size
-            binding = self._binding(first.binding.block, first.binding.cluster, size, {**others, word: 0})
-            run = self._go(binding, SCHEDULES[0])
-            if run.is_clean and not self._covered(run) <= reached:
-                added.append(run)
-                reached |= self._covered(run)
-        return added
-
-    def _is_settled(self, runs: Sequence[Run]) -> bool:
-        """Whether no other launch shape needs to be tried: all is well, and nothing that another shape may reach is
-        left."""
-        left = self.seeds.difference(*map(self._covered, runs))
-        if not all(run.is_clean for run in runs):
-            return False
-        if self.launch.block or self.function.directive("maxntid"):
-            return not any(concerns_cluster(self.cfg.body[point]) for point in left)
-        return not left
-
-    def _merit(self, runs: Sequence[Run]) -> tuple[bool, bool, int]:
-        """How much runs are worth: possible within budget and cluster, clean, reaching much."""
-        possible = not runs[0].out_of_budget and not any(run.machine.left_cluster for run in runs)
-        return possible, all(run.is_clean for run in runs), len(self._covered(runs[0]))
 
     def _defect(self, incident: Incident, run: Run) -> Defect:
         return Defect(incident, tuple(waits.involved(incident, run.machine)), (), True, run)
@@ -301,14 +182,14 @@ class _Engine:
             assumptions.append(f"launched with {_in_words(run.binding)}")
         elif defect.fault is Fault.REINIT and not self.launch.block and not self.slice.varying:
             assumptions.append("launched with more than one thread")
-        rivals = [runs for runs in tried if point in self._covered(runs[0]) and not runs[0].out_of_budget]
+        rivals = [runs for runs in tried if point in self.runner.covered(runs[0]) and not runs[0].out_of_budget]
         if defect.fault not in SCHEDULE_FAULTS and any(all(other.is_clean for other in runs) for runs in rivals):
             assumptions.append(f"launched with {_in_words(run.binding)}")
         assumptions = list(dict.fromkeys(assumptions))
         for size in OTHER_SIZES:
-            binding = self._binding(run.binding.block, run.binding.cluster, size)
-            other = self._go(binding, defect.run.schedule)
-            is_relevant = defect.fault not in SCHEDULE_FAULTS and point in self._covered(other)
+            binding = self.runner.binding(run.binding.block, run.binding.cluster, size)
+            other = self.runner.go(binding, defect.run.schedule)
+            is_relevant = defect.fault not in SCHEDULE_FAULTS and point in self.runner.covered(other)
             if not other.out_of_budget and other.is_clean and is_relevant and _meets(other, defect.incident):
                 if self.has_related_inputs:
                     self.hinging.append(defect)
@@ -319,73 +200,7 @@ class _Engine:
 
     def _scalars(self) -> list[Slot]:
         """The parameter words, other than pointers, that the slice reads."""
-        words = [slot for slot in self.program.slots.index if slot.kind == "parameter"]
-        return [slot for slot in words if (slot.name, slot.offset) not in self.pointers]
-
-    def _covered(self, run: Run) -> set[int]:
-        return {event.point for event in run.machine.events} & self.seeds
-
-    # Inputs
-
-    def _choose_inputs(self, block: Dimensions, cluster: Dimensions) -> Run:
-        """The run whose inputs reach the most synchronization points and phases within the budget."""
-        best = self._go(self._binding(block, cluster, SIZES[0]), SCHEDULES[0])
-        if best.out_of_budget:
-            for size in SMALL_SIZES:
-                best = self._go(self._binding(block, cluster, size), SCHEDULES[0])
-                if not best.out_of_budget:
-                    break
-            return best
-        faulty = None
-        for size in SIZES[1:]:
-            if self._reach(best) == (len(self.seeds), ENOUGH_PHASES) or self.spent > ALL_STEPS:
-                break
-            run = self._go(self._binding(block, cluster, size), SCHEDULES[0])
-            if run.out_of_budget:
-                break
-            if run.is_clean and self._reach(run) > self._reach(best):
-                best = run
-            elif not run.is_clean and faulty is None:
-                faulty = run
-        if best.is_clean and faulty is not None:
-            self.alternatives[block, cluster] = best
-            return faulty
-        return best
-
-    def _reach(self, run: Run) -> tuple[int, int]:
-        """How many synchronization points a run reached, and phases of its busiest barrier, no more than enough."""
-        phases = max((b.phase for b in run.machine.mbarriers.values()), default=ENOUGH_PHASES)
-        return len(self._covered(run)), min(phases, ENOUGH_PHASES)
-
-    def _binding(
-        self,
-        block: Dimensions,
-        cluster: Dimensions,
-        size: int,
-        special: Mapping[tuple[str, int], int] = MappingProxyType({}),
-    ) -> Binding:
-        grid = self.launch.grid or (4 * cluster[0], cluster[1], cluster[2])
-        assumed = inputs.Assumed(size, size, self.pointers, self.indices, self.launch.parameters, special)
-        return Binding(block, cluster, grid, self.launch.dynamic_shared or 200_000, assumed)
-
-    def _go(self, binding: Binding, schedule: Schedule, repair: Repair = NO_REPAIR) -> Run:
-        machine = Machine(self.program, binding, schedule, STEPS, repair)
-        out_of_budget = False
-        try:
-            machine.run()
-        except OutOfBudgetError:
-            out_of_budget = True
-        self.spent += machine.steps
-        return Run(binding, schedule, machine, out_of_budget)
-
-    def _note_initializers(self, machine: Machine) -> None:
-        threads = {
-            thread
-            for event in machine.events
-            if event.kind is Kind.INIT and event.agent
-            for thread in event.agent.threads
-        }
-        self.program = replace(self.program, initializers=frozenset(threads))
+        return [slot for slot in self.runner.words() if (slot.name, slot.offset) not in self.runner.pointers]
 
     # Results
 
@@ -396,16 +211,16 @@ class _Engine:
                 continue
 
             def rerun(repair: Repair, run: Run = run) -> Machine:
-                return self._go(run.binding, run.schedule, repair).machine
+                return self.runner.go(run.binding, run.schedule, repair).machine
 
             def mends(repair: Repair, run: Run = run) -> bool:
                 order = sorted(SCHEDULES, key=lambda schedule: schedule != run.schedule)
-                before, self.spent = self.spent, 0
+                before, self.runner.spent = self.runner.spent, 0
                 mended = self.trial_steps < TRIAL_STEPS and all(
-                    self._go(run.binding, schedule, repair).is_clean for schedule in order
+                    self.runner.go(run.binding, schedule, repair).is_clean for schedule in order
                 )
-                self.trial_steps += self.spent
-                self.spent = before
+                self.trial_steps += self.runner.spent
+                self.runner.spent = before
                 return mended
 
             found = diagnosis.diagnose(run.machine, self.cfg, mends, rerun)
@@ -443,14 +258,14 @@ class _Engine:
         wider = self.slicer.slice({**seeds, **{p: (*seeds.get(p, ()), *more) for p, more in maps.items()}})
         program = replace(
             lower.lower(self.cfg, wider, self.layout, frozenset(data), frozenset(maps), self.closures),
-            initializers=self.program.initializers,
+            initializers=self.runner.program.initializers,
             extents=ordered.box_extents(runs[0].machine.events),
         )
         binding = runs[0].binding
         stores = ordered.store_extents(program, binding, body)
         program = replace(program, extents={**program.extents, **stores})
         sizes = ordered.FEW_TRIPS if self._may_skip_fences() else ()
-        few = (self._binding(binding.block, binding.cluster, size) for size in sizes)
+        few = (self.runner.binding(binding.block, binding.cluster, size) for size in sizes)
         away = (run.binding for run in runs if run.binding is not binding)
         first = NOT_ORDERED
         for again in (binding, *away, *few):
@@ -471,7 +286,7 @@ class _Engine:
         kept = found.conflicts
         if self.has_related_inputs and binding.inputs.size not in ordered.FEW_TRIPS:
             for size in OTHER_SIZES:
-                other = run_ordered(program, self._binding(binding.block, binding.cluster, size))
+                other = run_ordered(program, self.runner.binding(binding.block, binding.cluster, size))
                 shown = {(c.failure, c.first.point, c.second.point) for c in other.conflicts}
                 kept = tuple(c for c in kept if (c.failure, c.first.point, c.second.point) in shown)
         return replace(found, conflicts=kept)
@@ -482,7 +297,7 @@ class _Engine:
         fences = {point for point, instruction in enumerate(body) if isa.covers(instruction) is not None}
         if not fences:
             return False
-        decided = self.slicer.spread(lambda instruction: inputs.is_assumed(instruction, self.pointers))[1]
+        decided = self.slicer.spread(lambda instruction: inputs.is_assumed(instruction, self.runner.pointers))[1]
         writes = {point for point, instruction in enumerate(body) if accesses.is_generic_write(instruction)}
         return any(self.cfg.block_of[point] in decided for point in fences | writes)
 

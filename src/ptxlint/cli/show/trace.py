@@ -16,7 +16,8 @@ from ptxlint.cli.table import Row, print_table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ptxlint.execution.engine import Execution, Run
+    from ptxlint.execution.engine import Execution
+    from ptxlint.execution.runs import Run
     from ptxlint.execution.story import Names
     from ptxlint.execution.trace import Event
     from ptxlint.facts import Facts

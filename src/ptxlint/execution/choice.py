@@ -1,0 +1,161 @@
+"""The choice of launch and inputs: what is assumed where neither the PTX nor the user says it.
+
+Inputs are chosen so that every synchronization point is reached and every barrier goes through several phases within
+the budget. A launch shape is good when the kernel runs clean under it and reaches much.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ptxlint.cfg import Cfg
+from ptxlint.execution.program import Binding
+from ptxlint.execution.runs import ENOUGH_PHASES, Run, Runner
+from ptxlint.execution.schedule import SCHEDULES
+from ptxlint.execution.shapes import Shapes, concerns_cluster
+from ptxlint.launch import Dimensions
+
+ALL_STEPS = 400_000
+"""Steps of all runs of a kernel together that look for a launch shape and inputs."""
+
+SIZES = (13, 7, 300, 800, 2000)
+"""Assumed integers, tried in turn while they reach more; 800 makes loops over tiles of 64 go round rings of 7 slots."""
+
+SMALL_SIZES = (4, 2, 1)
+"""Assumed integers for kernels in which the first of SIZES exceeds the budget."""
+
+ELSEWHERE: tuple[tuple[Dimensions, int | None], ...] = (((1, 0, 0), None), ((8, 0, 0), 300), ((8, 0, 0), 2000))
+"""Other clusters that are run, each with the assumed integers, or those of the first run."""
+
+FAR_GRID = 16
+"""Clusters of the grid in which those far from the origin run."""
+
+MOST_VARIED = 24
+"""Parameter words that are varied one by one to reach more."""
+
+
+class Choice:
+    """Tries launch shapes and inputs of one kernel. `alternatives` holds, for shapes under which some inputs end in a
+    fault, the run under others that reached most and went well."""
+
+    def __init__(self, runner: Runner, cfg: Cfg) -> None:
+        self.runner = runner
+        self.cfg = cfg
+        self.alternatives: dict[tuple[Dimensions, Dimensions], Run] = {}
+        self.reads_position = any(
+            slot.kind == "special" and slot.name.startswith(("%ctaid", "%clusterid"))
+            for slot in runner.program.slots.index
+        )
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether no steps are left to look for more."""
+        return self.runner.spent > ALL_STEPS
+
+    def tried(self, shapes: Shapes) -> list[list[Run]]:
+        """The runs under each shape, up to one that leaves nothing to wish for."""
+        found: list[list[Run]] = []
+        for block, cluster in shapes:
+            found.append(self.schedules(self._chosen(block, cluster)))
+            if self._is_settled(found[-1]) or self.is_exhausted:
+                break
+        return found
+
+    def merit(self, runs: Sequence[Run]) -> tuple[bool, bool, int]:
+        """How much runs are worth: possible within budget and cluster, clean, reaching much."""
+        possible = not runs[0].out_of_budget and not any(run.machine.left_cluster for run in runs)
+        return possible, all(run.is_clean for run in runs), len(self.runner.covered(runs[0]))
+
+    def schedules(self, first: Run) -> list[Run]:
+        """The runs under the launch and inputs of the first: one for each schedule, fewer once the outcome is clear."""
+        runs = [first]
+        if first.out_of_budget:
+            return runs
+        self.runner.note_initializers(first.machine)
+        for schedule in SCHEDULES[1:]:
+            runs.append(self.runner.go(first.binding, schedule))
+            if not runs[-1].is_clean and not first.is_clean:
+                break
+        runs += self._elsewhere(first)
+        return [*runs, *self._varied(first, runs)]
+
+    def _chosen(self, block: Dimensions, cluster: Dimensions) -> Run:
+        """The run whose inputs reach the most synchronization points and phases within the budget."""
+        best = self._first(block, cluster, SIZES[0])
+        if best.out_of_budget:
+            for size in SMALL_SIZES:
+                best = self._first(block, cluster, size)
+                if not best.out_of_budget:
+                    break
+            return best
+        faulty = None
+        for size in SIZES[1:]:
+            if self.runner.reach(best) == (len(self.runner.seeds), ENOUGH_PHASES) or self.is_exhausted:
+                break
+            run = self._first(block, cluster, size)
+            if run.out_of_budget:
+                break
+            if run.is_clean and self.runner.reach(run) > self.runner.reach(best):
+                best = run
+            elif not run.is_clean and faulty is None:
+                faulty = run
+        if best.is_clean and faulty is not None:
+            self.alternatives[block, cluster] = best
+            return faulty
+        return best
+
+    def _first(self, block: Dimensions, cluster: Dimensions, size: int) -> Run:
+        return self.runner.go(self.runner.binding(block, cluster, size), SCHEDULES[0])
+
+    def _elsewhere(self, first: Run) -> list[Run]:
+        """Runs of other clusters of the grid, when roles go by the cluster, that reach something new.
+
+        Those far from the origin, in a large grid, must also go well: under a causal mask they have the most tiles.
+        """
+        reached, added = self.runner.covered(first), list[Run]()
+        for position, size in ELSEWHERE if self.reads_position else ():
+            if reached >= self.runner.seeds or self.is_exhausted:
+                break
+            binding = first.binding
+            if size is not None:
+                width = FAR_GRID * binding.cluster[0]
+                binding = self.runner.binding(binding.block, binding.cluster, size)
+                binding = replace(binding, grid=(width, *binding.grid[1:]))
+            away = self.runner.go(replace(binding, position=position), SCHEDULES[0])
+            is_wanted = away.is_clean if size is not None else not away.out_of_budget
+            if is_wanted and not self.runner.covered(away) <= reached:
+                added.append(away)
+                reached |= self.runner.covered(away)
+        return added
+
+    def _varied(self, first: Run, runs: Sequence[Run]) -> list[Run]:
+        """Runs with one parameter word of 0, by itself and with null pointers, that reach something new and go well."""
+        reached = set().union(*map(self.runner.covered, runs))
+        added: list[Run] = []
+        if not all(run.is_clean for run in runs):
+            return added
+        words = [(slot.name, slot.offset) for slot in self.runner.words()]
+        null = dict.fromkeys(self.runner.pointers, 0)
+        for word, others in itertools.product(words[:MOST_VARIED], ({}, null)):
+            if reached >= self.runner.seeds or self.is_exhausted:
+                break
+            run = self.runner.go(self._with(first.binding, {**others, word: 0}), SCHEDULES[0])
+            if run.is_clean and not self.runner.covered(run) <= reached:
+                added.append(run)
+                reached |= self.runner.covered(run)
+        return added
+
+    def _with(self, binding: Binding, special: dict[tuple[str, int], int]) -> Binding:
+        return self.runner.binding(binding.block, binding.cluster, binding.inputs.size, special)
+
+    def _is_settled(self, runs: Sequence[Run]) -> bool:
+        """Whether no other launch shape needs to be tried: all is well, and nothing that another shape may reach is
+        left."""
+        left = self.runner.seeds.difference(*map(self.runner.covered, runs))
+        if not all(run.is_clean for run in runs):
+            return False
+        if self.runner.launch.block or self.cfg.function.directive("maxntid"):
+            return not any(concerns_cluster(self.cfg.body[point]) for point in left)
+        return not left
