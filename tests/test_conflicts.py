@@ -157,3 +157,79 @@ DONE:
         "ld.global.u64 %rd2, [%rd1+128];\nand.b64 %rd2, %rd2, 0;\nadd.u64 %rd2, %rd1, %rd2;",
     )
     assert not _clashes(read)
+
+
+LOADED = """\
+.shared .align 8 .b64 done;
+.shared .align 8 .b64 drained;
+.shared .align 4 .b32 slot;
+.reg .b32 %s<4>;
+mov.u32 %r5, 0x8100490;
+mov.b64 %rd2, 0x4000004000080040;
+setp.ge.u32 %p2, %r1, 32;
+setp.ne.u32 %p1, %r1, 0;
+@%p2 bra READY;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;
+tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+@%p1 bra READY;
+mbarrier.init.shared.b64 [done], 1;
+mbarrier.init.shared.b64 [drained], 128;
+READY:
+bar.sync 0;
+ld.shared.u32 %r6, [slot];
+mov.u32 %s0, 0;
+bra LOAD;
+HEAD:
+{head}
+AGAIN:
+tcgen05.fence::before_thread_sync;
+mbarrier.arrive.shared.b64 _, [drained];
+@%p1 bra NEXT;
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p3, [drained], %s0;
+@!%p3 bra WAIT;
+tcgen05.fence::after_thread_sync;
+tcgen05.mma.cta_group::1.kind::f16 [%r6], %rd2, %rd2, %r5, 0;
+tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [done];
+NEXT:
+LAST:
+mbarrier.try_wait.parity.shared.b64 %p3, [done], %s0;
+@!%p3 bra LAST;
+tcgen05.fence::after_thread_sync;
+add.u32 %s0, %s0, 1;
+setp.eq.u32 %p3, %s0, 2;
+@%p3 bra OVER;
+LOAD:
+tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%s1}}, [%r6];
+{tail}
+bra HEAD;
+OVER:
+bar.sync 0;
+setp.eq.u32 %p3, %s0, 9;
+@%p3 bra AGAIN;
+@%p2 bra DONE;
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r6, 64;
+DONE:
+"""
+"""A loop whose loads end a lap, and whose head hands the columns on."""
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "is_consumed"),
+    [
+        ("add.u32 %s2, %s1, 1;", "", True),
+        ("", "add.u32 %s2, %s1, 1;", True),
+        ("add.u32 %s2, %s3, 1;", "mov.u32 %s3, %s1;", True),
+        ("add.u32 %s2, %s1, 1;", "setp.eq.u32 %p3, %s0, 9;\n@%p3 bra OVER;", True),
+        ("", "", False),
+        ("mov.u32 %s3, %s1;", "", False),
+        ("add.u32 %s2, %s3, 1;\nmov.u32 %s3, %s1;", "", False),
+        ("add.u32 %s2, %s1, 1;", "mov.u32 %s1, 0;", False),
+        ("@%p1 bra PAST;\nadd.u32 %s2, %s1, 1;\nPAST:", "", False),
+        ("@%p1 bra ELSE;\nadd.u32 %s2, %s1, 1;\nbra PAST;\nELSE: sub.u32 %s2, %s1, 1;\nPAST:", "", True),
+    ],
+)
+def test_loaded_registers_that_are_used_behind_the_back_edge(head: str, tail: str, is_consumed: bool) -> None:
+    """A load is over where every way to the hand-over, also by the next lap, uses what it loaded."""
+    found = {clash.mistake for clash in _clashes(LOADED.format(head=head, tail=tail))}
+    assert found == (set() if is_consumed else {Mistake.LOAD_RELEASED})

@@ -14,7 +14,7 @@ from ptxlint.analyses.evaluation import Evaluation
 from ptxlint.analyses.groups import Groups
 from ptxlint.analyses.value import Algebra, Leaf, LeafKind, Value, implied, leaves
 from ptxlint.analyses.values import base_symbol, location
-from ptxlint.facts import Cause, Facts
+from ptxlint.facts import Cause, Consequence, Facts
 from ptxlint.ir import Register
 from ptxlint.launch import Launch
 from ptxlint.parse import parse
@@ -331,3 +331,30 @@ cp.async.wait_all;
 def test_a_copy_before_a_loop_meets_the_laps_that_the_loop_has(trips: int, expected: set[Cause]) -> None:
     facts = facts_of(PROLOGUE.format(trips=trips), Launch(block=(1, 1, 1)))
     assert {hazard.cause for hazard in facts.hazards} == expected
+
+
+STORED = """
+.shared .align 128 .b8 tile[1024];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, tile;
+mad.lo.s32 %r3, %r1, 16, %r2;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra PAST;
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile+256], 256;
+cp.async.bulk.commit_group;
+PAST:
+bar.sync 0;
+{refill}
+"""
+
+
+@pytest.mark.parametrize(
+    ("refill", "expected"),
+    [
+        ("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r3], {%r4, %r4};", set()),
+        ("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r3], {%r4, %r4, %r4, %r4};", {Cause.NO_WAIT}),
+    ],
+)
+def test_a_refill_by_matrices_is_where_the_first_lanes_point(refill: str, expected: set[Cause]) -> None:
+    facts = facts_of(STORED.replace("{refill}", refill), Launch(block=(32, 1, 1)))
+    assert {hazard.cause for hazard in facts.hazards if hazard.consequence is Consequence.REFILLED} == expected

@@ -93,6 +93,26 @@ class TestShared:
         snippet = "setp.lt.u32 %p2, %r1, 2; shl.b32 %r4, %r1, 2; add.u32 %r4, %r4, %r2; @%p2 st.shared.b32 [%r4], %r1;"
         assert intervals(snippet) == [(TILE, TILE + 8)]
 
+    @pytest.mark.parametrize(
+        ("access", "rows"),
+        [
+            ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r4];", 8),
+            ("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r5, %r6}, [%r4];", 16),
+            ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5, %r6, %r7, %r8}, [%r4];", 32),
+            ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r5, %r6}, [%r4];", 16),
+            ("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 {%r5, %r6, %r7, %r8}, [%r4];", 32),
+            ("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b4x16_p64 {%r5, %r6}, [%r4];", 16),
+            ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r4], {%r1};", 8),
+            ("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r4], {%r1, %r1};", 16),
+            ("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r4], {%r1, %r1, %r1, %r1};", 32),
+            ("stmatrix.sync.aligned.m16n8.x2.trans.shared.b8 [%r4], {%r1, %r1};", 16),
+        ],
+    )
+    def test_the_rows_of_matrices_are_named_by_the_first_lanes(self, access: str, rows: int) -> None:
+        """Two warps: the second one's rows lie behind those of the first."""
+        snippet = "shl.b32 %r4, %r1, 4; add.u32 %r4, %r4, %r2;" + access
+        assert intervals(snippet, 64) == [(TILE, TILE + 16 * rows), (TILE + 512, TILE + 512 + 16 * rows)]
+
     def test_another_cta(self) -> None:
         snippet = "mapa.shared::cluster.u32 %r4, %r2, 1; barrier.cluster.arrive; barrier.cluster.wait;"
         snippet += "st.shared::cluster.b32 [%r4], %r1; barrier.cluster.arrive; barrier.cluster.wait;"

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .running import values
+from ptxlint.execution.trace import Kind
+
+from .running import agents, initialized, run, values
 
 TID = "mov.u32 %r1, %tid.x; mov.u32 %r2, %laneid;\n"
 
@@ -160,6 +162,36 @@ class TestElect:
         """
         )
         assert values(snippet, "%r9") == [5] * 16 + [1] + [0] * 15
+
+    def test_lanes_apart_from_the_leader_elect_nobody(self) -> None:
+        snippet = (
+            TID
+            + HALF
+            + """
+        mov.u32 %r9, 5; mov.u32 %r4, 5; @%p1 bra D; elect.sync %r4|%p2, -1; selp.u32 %r9, 1, 0, %p2; D:
+        """
+        )
+        assert values(snippet, "%r9") == [5] * 16 + [0] * 16
+        assert values(snippet, "%r4") == [5] * 16 + [0] * 16
+
+    def test_lanes_that_have_ended_are_not_waited_for(self) -> None:
+        snippet = TID + "setp.lt.u32 %p1, %r2, 4; @%p1 exit; elect.sync %r9|%p2, -1;"
+        assert values(snippet, "%r9") == [4] * 28
+
+    def test_one_leader_when_lanes_have_gone_on_alone(self) -> None:
+        """The elected lane spins until another lane of its warp arrives; that lane elects again before it does."""
+        snippet = (
+            initialized(1)
+            + """
+        elect.sync _|%p2, -1; @!%p2 bra MEET;
+        WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p5, [bars], 0; @!%p5 bra WAIT;
+        MEET: elect.sync _|%p3, -1; @%p3 mbarrier.arrive.shared::cta.b64 _, [bars+8];
+        setp.eq.u32 %p4, %r1, 31; @%p4 mbarrier.arrive.shared::cta.b64 _, [bars];
+        """
+        )
+        machine = run(snippet)
+        assert machine.released_joins == 1
+        assert agents(machine, Kind.ARRIVE) == ["thread 0", "thread 31"]
 
 
 class TestActiveMask:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ptxlint import isa
 from ptxlint.analyses.assignment import Assignment, Ground, Loops, Unpredictable
+from ptxlint.analyses.evaluation import WARP
+from ptxlint.analyses.threads import MOST
 from ptxlint.analyses.value import Constant, LeafKind, Value, leaves
 from ptxlint.analyses.values import base_symbol
 from ptxlint.classes import dataclass
@@ -28,6 +30,8 @@ CHOICES = 24
 """How many combinations of laps are tried when addresses depend on several loops."""
 WORD = 4
 """Bytes are compared in words of this size."""
+_ALL_WARPS = sum(1 << warp * WARP for warp in range(MOST // WARP))
+"""The first thread of each warp that a block may have, as bits."""
 LEAST = 16
 """Bytes that a copy of unknown size certainly moves: the least that the ISA allows."""
 SEEDS = 3
@@ -105,7 +109,13 @@ class Overlaps:
         key = (index, access.role)
         if key not in self._sizes:
             self._sizes[key] = self._size(index, access)
-        return Touch(index, access.role, self._sizes[key], threads)
+        return Touch(index, access.role, self._sizes[key], threads & self._naming(index, access))
+
+    def _naming(self, index: int, access: Access) -> int:
+        """The threads whose addresses count, as bits."""
+        lanes = isa.naming_lanes(self._facts.cfg.body[index], access)
+        everybody = self._facts.threads.everybody.threads
+        return everybody if lanes is None else everybody & _ALL_WARPS * ((1 << lanes) - 1)
 
     def _size(self, index: int, access: Access) -> int:
         size = isa.access_bytes(self._facts.cfg.body[index], access)

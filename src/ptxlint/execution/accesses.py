@@ -17,7 +17,7 @@ from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, SHARED_BASE
 from ptxlint.execution.order import Order
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.slice import registers_of
-from ptxlint.execution.strand import WARPS_PER_GROUP, Strand
+from ptxlint.execution.strand import WARP, WARPS_PER_GROUP, Strand
 from ptxlint.execution.trace import Agent, Kind
 from ptxlint.execution.values import Value, spread
 from ptxlint.ir import Address, Immediate, Instruction, Register
@@ -118,13 +118,15 @@ class Footprints:
     """The bytes around the addresses that threads hold, which all instructions with that base and size share."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Agent, Value, int], dict[int, list[Interval]]] = {}
+        self._known: dict[tuple[Agent, Value, int, int | None], dict[int, list[Interval]]] = {}
 
-    def by_warp(self, who: Agent, strand: Strand, positions: Positions, held: Value, size: int) -> Footprint:
-        """For each warp the intervals of so many bytes from its addresses on."""
-        key = (who, held, size)
+    def by_warp(
+        self, who: Agent, strand: Strand, positions: Positions, held: Value, size: int, lanes: int | None
+    ) -> Footprint:
+        """For each warp the intervals of so many bytes from the addresses on that these of its lanes have."""
+        key = (who, held, size, lanes)
         if key not in self._known:
-            at = range(len(strand.threads)) if positions is None else positions
+            at = _naming(strand, positions, lanes)
             self._known[key] = {
                 warp: merged((a, a + size) for a in ({held[i] for i in members} if held.__class__ is tuple else {held}))
                 for warp, members in _by_warp(strand, at).items()
@@ -284,6 +286,7 @@ def _accesses(
     is_rows = row.opens is Tracking.WGMMA and access.role == "a" and not _transposes_a(reader)
     is_by_warp = row.opens in (Tracking.TCGEN05_LD, Tracking.TCGEN05_ST)
     locate = _locator(instruction, access, is_tensor=is_tensor)
+    lanes = isa.naming_lanes(instruction, access)
 
     placed: dict[tuple[Agent, Value, int], list[tuple[int, tuple[Interval, ...]]]] = {}
 
@@ -294,7 +297,8 @@ def _accesses(
         key = (who, held, size)
         places = placed.get(key)
         if places is None:
-            moved = shifted(footprints.by_warp(who, strand, positions, held, size)) if locate is _plain else None
+            is_alike = locate is _plain
+            moved = shifted(footprints.by_warp(who, strand, positions, held, size, lanes)) if is_alike else None
             places = placed[key] = moved or list(place(strand, positions, held, size))
         for warp, intervals in places:
             order.access(
@@ -324,8 +328,7 @@ def _accesses(
     def place(
         strand: Strand, positions: Positions, held: Value, size: int
     ) -> Iterator[tuple[int, tuple[Interval, ...]]]:
-        at = range(len(strand.threads)) if positions is None else positions
-        for warp, members in _by_warp(strand, at).items():
+        for warp, members in _by_warp(strand, _naming(strand, positions, lanes)).items():
             if is_rows and warp % WARPS_PER_GROUP:
                 continue
             addresses = {held[i] + offset for i in members} if held.__class__ is tuple else {held + offset}
@@ -341,6 +344,12 @@ def _accesses(
 def _transposes_a(reader: Reader) -> bool:
     operand = reader.roles.get("transpose_a")
     return isinstance(operand, Immediate) and operand.value != 0
+
+
+def _naming(strand: Strand, positions: Positions, lanes: int | None) -> Sequence[int]:
+    """The positions of the threads that name bytes: all that take part, or those of so many lanes of each warp."""
+    at = range(len(strand.threads)) if positions is None else positions
+    return at if lanes is None else [i for i in at if strand.threads[i] % WARP < lanes]
 
 
 def _by_warp(strand: Strand, positions: Iterable[int]) -> dict[int, Sequence[int]]:

@@ -25,7 +25,7 @@ from ptxlint.execution.conflict import Access, Conflict, Failure, Space
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.trace import Event, Kind
 from ptxlint.execution.ways import RELEASES, Warps, origin, path, place, warps_of
-from ptxlint.ir import Instruction
+from ptxlint.ir import Instruction, Register
 from ptxlint.isa import Proxy
 
 
@@ -119,26 +119,43 @@ def is_consumed(conflict: Conflict, execution: Execution) -> bool:
     if not origin(first).isdisjoint(warps_of(conflict.second.agent)):
         return True
     way = path(conflict, execution.conflict_events)
-    if not way:
-        return False
-    goal = way[0].point
-    loaded = set(isa.writes(execution.body[first.point]))
-    for point, instruction in enumerate(execution.body[first.point + 1 :], first.point + 1):
-        if loaded.isdisjoint(isa.reads(instruction)):
-            continue
-        if instruction.opcode == "mov":
-            loaded.update(isa.writes(instruction))
-        elif _lies_between(execution.cfg, first.point, point, goal):
-            return True
-    return False
+    return bool(way) and _is_used(execution, first, way[0])
 
 
-def _lies_between(cfg: Cfg, start: int, point: int, goal: int) -> bool:
-    """Whether every way from one instruction to another leads over a third, as far as blocks show it."""
-    block, last = cfg.block_of[point], cfg.block_of[goal]
-    if block == last and start < goal:
-        return point < goal
-    return block == cfg.block_of[start] or cfg.dominates(block, last)
+def _is_used(execution: Execution, load: Access, release: Event) -> bool:
+    """Whether every way from a load to a release, over back edges too, leads over a use of what was loaded.
+
+    A way over synchronization at which the warp has not been meanwhile is not that of the run.
+    """
+    cfg, own = execution.cfg, origin(load)
+    meanwhile = execution.conflict_events[load.when : release.order + 1]
+    visited = {event.point for event in meanwhile if _is_by(event, own)}
+    ends = {point for point in execution.points - visited if cfg.body[point].guard is None} | {release.point}
+    block = cfg.block_of[load.point]
+    waiting = [(block, load.point + 1, frozenset(isa.writes(cfg.body[load.point])))]
+    seen: set[tuple[int, frozenset[Register]]] = set()
+    while waiting:
+        block, start, held = waiting.pop()
+        end = next((point for point in range(start, cfg.blocks[block].stop) if point in ends), None)
+        left = _unused(cfg.body[start : cfg.blocks[block].stop if end is None else end], held)
+        if left is not None and end == release.point:
+            return False
+        for edge in cfg.blocks[block].successors if end is None else ():
+            if left is not None and (edge.target, left) not in seen:
+                seen.add((edge.target, left))
+                waiting.append((edge.target, cfg.blocks[edge.target].start, left))
+    return True
+
+
+def _unused(run: Iterable[Instruction], held: frozenset[Register]) -> frozenset[Register] | None:
+    """The registers that hold loaded values after a run of instructions; None when one of these uses a value."""
+    for instruction in run:
+        is_read = not held.isdisjoint(isa.reads(instruction))
+        if is_read and instruction.opcode != "mov":
+            return None
+        written = frozenset(isa.writes(instruction))
+        held = held | written if is_read else held - written
+    return held
 
 
 def is_guess(conflict: Conflict, guessed: Collection[tuple[int, bool]]) -> bool:

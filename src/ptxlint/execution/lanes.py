@@ -17,9 +17,19 @@ def _by_warp(strand: Strand) -> list[list[int]]:
     return list(strand.warps().values())
 
 
+def _leader(strand: Strand, warp: int, mask: int) -> int | None:
+    """The first thread of a warp that a member mask names and that has not ended, whether it runs in this strand or
+    not."""
+    return min((thread for thread in strand.cta.live[warp] if mask >> thread % WARP & 1), default=None)
+
+
 def _elect(instruction: Instruction, slots: Slots, parameters: frozenset[str]) -> Step:
-    """elect.sync: the lowest lane of the mask leads (measured; the ISA says only that the choice is deterministic)."""
-    leader = instruction.operands[0]
+    """elect.sync: the lowest lane of the mask leads (measured; the ISA says only that the choice is deterministic).
+
+    All lanes of the mask take part, so those that have been parted from the leader elect nobody. Source: PTX ISA,
+    *elect.sync*.
+    """
+    leader, mask = instruction.operands[0], slots.operand(instruction.operands[1], 32)
     parts = (leader.first, leader.second) if isinstance(leader, Pair) else (Sink(), leader)
     number = slots.register(parts[0].name) if isinstance(parts[0], Register) else None
     flag = slots.register(parts[1].name) if isinstance(parts[1], Register) else None
@@ -27,10 +37,14 @@ def _elect(instruction: Instruction, slots: Slots, parameters: frozenset[str]) -
     def run(strand: Strand) -> None:
         chosen = [0] * len(strand.threads)
         lanes = [0] * len(strand.threads)
-        for positions in _by_warp(strand):
-            chosen[positions[0]] = 1
+        masks = spread(strand.registers[mask], len(strand.threads))
+        for warp, positions in strand.warps().items():
+            leaders = {held: _leader(strand, warp, held) for held in {masks[position] for position in positions}}
             for position in positions:
-                lanes[position] = strand.threads[positions[0]] % WARP
+                first = leaders[masks[position]]
+                first = strand.threads[positions[0]] if first is None else first
+                chosen[position] = int(strand.threads[position] == first)
+                lanes[position] = first % WARP
         if flag is not None:
             strand.registers[flag] = uniform(chosen)
         if number is not None:

@@ -25,7 +25,7 @@ Names of operand roles, wherever a row has such an operand:
 An operand that no reading has a place for is `extra0`, `extra1`...; an unknown opcode has `destination`, `operand1`...
 """  # noqa: E501
 
-from ptxlint.isa.access import access_bytes, accesses, space, type_width, vector_length
+from ptxlint.isa.access import access_bytes, accesses, naming_lanes, space, type_width, vector_length
 from ptxlint.isa.operands import fits, reads, roles, writes
 from ptxlint.isa.order import Coverage, covers, scope, semantics
 from ptxlint.isa.row import Access, Flow, Mode, Proxy, Row, Tracking
@@ -44,6 +44,7 @@ __all__ = [
     "accesses",
     "covers",
     "fits",
+    "naming_lanes",
     "reads",
     "roles",
     "row",

@@ -26,6 +26,8 @@ _BITS = re.compile(r"[a-z]+?([0-9]+)(?:x([0-9]+))?$")
 _NARROW = {"e4m3": 8, "e5m2": 8, "ue8m0": 8, "e2m3": 6, "e3m2": 6, "e2m1": 4, "ue4m3": 8, "tf32": 32, "pred": 1}
 _TYPES = re.compile(r"(?:[bsuf](?:1|2|4|8|16|32|64|128|1024)|bf16|tf32|pred|u?e[0-9]m[0-9])(?:x[0-9]+)?$")
 _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
+_MATRICES = {"x1": 1, "x2": 2, "x4": 4}
+_ROWS = {"m16n16": 16}
 
 
 def type_width(type_name: str) -> int:
@@ -105,3 +107,15 @@ def access_bytes(instruction: Instruction, access: Access) -> int | None:
         return None
     type_name = _value_type(instruction)
     return None if type_name is None else vector_length(instruction) * max(type_width(type_name), 8) // 8
+
+
+def naming_lanes(instruction: Instruction, access: Access) -> int | None:
+    """How many lanes of the warp, from lane 0 on, name the bytes of an access; None: all that take part.
+
+    Each matrix has eight rows, one address a lane; `.m16n16` has 16 rows. Source: PTX ISA, *Warp-level matrix load
+    instruction: ldmatrix*, *Warp-level matrix store instruction: stmatrix*.
+    """
+    if not access.is_of_matrices:
+        return None
+    matrices = next((_MATRICES[modifier] for modifier in instruction.modifiers if modifier in _MATRICES), 1)
+    return matrices * next((_ROWS[modifier] for modifier in instruction.modifiers if modifier in _ROWS), 8)

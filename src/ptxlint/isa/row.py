@@ -60,6 +60,7 @@ class Access:
     is_descriptor: the operand is a 64-bit matrix descriptor of shared memory, not an address.
     is_mapped: the operand names a tensor map, and the bytes are those of the tensor that the map describes.
     is_bare: the operand is the address itself, not in brackets.
+    is_of_matrices: each address is that of one row of a matrix, and only the first lanes' count (`isa.naming_lanes`).
     bytes: how many bytes, when the row fixes it. size: the operand role that says how many (see `isa.access_bytes`).
     """
 
@@ -70,6 +71,7 @@ class Access:
     is_descriptor: bool = False
     is_mapped: bool = False
     is_bare: bool = False
+    is_of_matrices: bool = False
     bytes: int | None = None
     size: str | None = None
 
