@@ -9,6 +9,7 @@ from ptxlint import cfg as graphs
 from ptxlint.cfg import Cfg
 from ptxlint.execution import engine, events, inputs, layout, lower
 from ptxlint.execution import slice as slices
+from ptxlint.execution.components import scalars
 from ptxlint.execution.conflict import Failure
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.layout import Layout
@@ -88,7 +89,7 @@ class Kernel:
 def kernel(snippet: str) -> Kernel:
     """The first function of a snippet."""
     module = parse(module_of(snippet))
-    function = module.functions[0]
+    function = scalars(module.functions[0])
     cfg = graphs.build(function)
     placed = layout.lay_out(module, function)
     seeds = {

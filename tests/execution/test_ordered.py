@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ptxlint.execution.conflict import Failure
-from ptxlint.execution.ordered import box_extents
+from ptxlint.execution.clock import Moment
+from ptxlint.execution.conflict import Access, Conflict, Failure, Space
+from ptxlint.execution.ordered import box_extents, is_alike
 from ptxlint.execution.trace import Agent, Event, Kind
+from ptxlint.isa import Proxy
 
 from .running import executed, failures, initialized
 
@@ -100,3 +102,23 @@ class TestConflicts:
     def test_a_single_trip_that_is_assumed_shows_missing_fences_alone(self) -> None:
         """Host code may rule short loops out: what they lack is reported only where a fence is all that is missing."""
         assert failures(self.TRIPS) == set()
+
+
+class TestAlike:
+    """Whether another schedule shows a conflict as well."""
+
+    def conflict(self, first: int, second: int, failure: Failure = Failure.UNORDERED) -> Conflict:
+        one, other = (
+            Access(Space.SHARED, (1024, 1028), True, Proxy.GENERIC, Moment(("warp", 0, 0), 1), point, WHO, 0, 1, 0)
+            for point in (first, second)
+        )
+        return Conflict(failure, one, other)
+
+    def test_the_other_way_round(self) -> None:
+        assert is_alike(self.conflict(1, 2), [self.conflict(2, 1)])
+
+    def test_one_place_against_another_copy_of_the_line(self) -> None:
+        assert is_alike(self.conflict(1, 2), [self.conflict(3, 1)])
+
+    def test_other_places_or_another_failure(self) -> None:
+        assert not is_alike(self.conflict(1, 2), [self.conflict(3, 4), self.conflict(1, 2, Failure.UNFENCED)])

@@ -85,6 +85,11 @@ class TestRaces:
         conflicts = executed(initialized() + STORING.format(between=between), 128, 1).conflicts
         assert {(c.failure, c.first.is_write) for c in conflicts} == ({(Failure.UNORDERED, True)} if is_race else set())
 
+    def test_however_late_the_store_comes(self) -> None:
+        late = "mov.u32 %r6, 0; L: bar.sync 0; add.u32 %r6, %r6, 1; setp.lt.u32 %p4, %r6, 1500; @%p4 bra L;"
+        conflicts = executed(initialized() + late + STORING.format(between="bar.warp.sync -1;"), 128, 1).conflicts
+        assert {conflict.failure for conflict in conflicts} == {Failure.UNORDERED}
+
     def test_stores_are_told_from_loads(self) -> None:
         load = "@%p1 cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes "
         load += "[tile], [%rd1, {%r1}], [bars];"

@@ -47,7 +47,7 @@ class Permits:
     @staticmethod
     def of(execution: Execution) -> Permits:
         """Those of a kernel; none where it did not run cleanly."""
-        noted = [event for event in execution.conflict_events if event.kind is Kind.OTHER and event.point >= 0]
+        noted = [event for event in execution.events if event.kind is Kind.OTHER and event.point >= 0]
         names = {ALLOC, DEALLOC, RELINQUISH}
         return Permits(execution, tuple(event for event in noted if name(execution, event) in names))
 
@@ -85,7 +85,7 @@ def unsynchronized(execution: Execution, kind: str, since: Kind) -> Iterator[Eve
     for event in Permits.of(execution).made(kind):
         if PAIR not in execution.body[event.point].modifiers or execution.runs[0].binding.cluster_size < 2:
             continue
-        before = [e for e in execution.conflict_events[: event.order] if e.agent and _is_warp_of(e, event)]
+        before = [e for e in execution.events[: event.order] if e.agent and _is_warp_of(e, event)]
         last = max((e.order for e in before if e.kind is since), default=-1)
         if not any(e.order > last and _meets_peer(execution, e) for e in before):
             yield event
@@ -104,7 +104,7 @@ def _meets_peer(execution: Execution, event: Event) -> bool:
         return False
     return any(
         e.kind is Kind.ARRIVE and e.object == event.object and (e.agent is None or e.agent.rank != event.agent.rank)
-        for e in execution.conflict_events[: event.order]
+        for e in execution.events[: event.order]
     )
 
 

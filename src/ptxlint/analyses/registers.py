@@ -46,7 +46,7 @@ class Claims:
         """The claims of a kernel; none where it did not run cleanly."""
         made = []
         ends: dict[int, int] = {}
-        for event in execution.conflict_events:
+        for event in execution.events:
             if event.agent is None or event.agent.rank:
                 continue
             warps = dict.fromkeys(thread // WARP for thread in event.agent.threads)

@@ -37,6 +37,7 @@ class Failure(StrEnum):
     UNPUBLISHED = "no release of an initialization"
     OVERLAID = "a copy over an mbarrier that is in use"
     LAPPED = "a phase may complete before a warp has seen the one before it"
+    INVALIDATED = "an mbarrier is invalidated while another warp may still use it"
     IDLE_LAPPED = "a phase may complete before a warp that only waits has seen the one before it"
     UNRELEASED = "no release of the tensormap proxy after a change"
     UNACQUIRED = "no acquire of the tensormap proxy before a use"

@@ -57,6 +57,7 @@ class Mistake(StrEnum):
     TENSOR_ACQUIRE_UNFENCED = "tensor memory taken over without a tcgen05 fence after the acquire"
     OVERWRITTEN = "generic reads overwritten by the async proxy without a fence"
     INIT_UNPUBLISHED = "an initialization that no release publishes"
+    INVALIDATED = "an mbarrier invalidated while others may still use it"
     OVERLAID = "a copy over an mbarrier that nobody has invalidated"
     LAPPED = "an arrival that speaks for warps that may not have seen the phase"
     IDLE_LAPPED = "an arrival that speaks for warps that only wait and may not have seen the phase"
@@ -75,6 +76,7 @@ _BY_FAILURE = {
     Failure.OVERWRITTEN: Mistake.OVERWRITTEN,
     Failure.UNPUBLISHED: Mistake.INIT_UNPUBLISHED,
     Failure.OVERLAID: Mistake.OVERLAID,
+    Failure.INVALIDATED: Mistake.INVALIDATED,
     Failure.LAPPED: Mistake.LAPPED,
     Failure.IDLE_LAPPED: Mistake.IDLE_LAPPED,
     Failure.UNRELEASED: Mistake.MAP_UNRELEASED,
@@ -193,7 +195,7 @@ def _unordered(first: Access, second: Access, path: Sequence[Event], execution: 
     if line == WGMMA:
         return _wgmma(first, second, path, execution.conflict_events)
     if line == TENSOR_CORE:
-        return _tensor_core(first, path, execution)
+        return _tensor_core(first, second, path, execution)
     if line == CP_ASYNC and first.is_write and second.is_write and second.moment.line[0] == WARP_LINE:
         return Mistake.UNDRAINED
     is_led = bool(path) or (first.agent.rank, first.warp) == (second.agent.rank, second.warp)
@@ -257,18 +259,20 @@ def _commits(first: Access, execution: Execution) -> list[Event]:
     ]
 
 
-def _waited_commits(first: Access, execution: Execution) -> list[Event]:
-    """Those of them to barriers that somebody waits on or looks at."""
-    asked = {event.object for event in execution.conflict_events if event.kind in (Kind.WAIT, Kind.POLL)}
+def _waited_commits(first: Access, execution: Execution, by: Warps | None = None) -> list[Event]:
+    """Those of them to barriers that somebody, or one of these warps, waits on or looks at."""
+    looks = (event for event in execution.conflict_events if event.kind in (Kind.WAIT, Kind.POLL))
+    asked = {event.object for event in looks if by is None or _is_by(event, by)}
     return [event for event in _commits(first, execution) if event.object in asked]
 
 
-def _tensor_core(first: Access, path: Sequence[Event], execution: Execution) -> Mistake:
+def _tensor_core(first: Access, second: Access, path: Sequence[Event], execution: Execution) -> Mistake:
     instruction = execution.body[first.point]
     commits = _commits(first, execution)
     if commits and not _waited_commits(first, execution):
         return Mistake.COMMIT_UNWAITED
-    if path and commits:
+    announced = _waited_commits(first, execution, warps_of(second.agent))
+    if (path and commits) or any(commit.order < second.when for commit in announced):
         return Mistake.SHARED_RACE if first.space is Space.SHARED else Mistake.TENSOR_RACE
     return Mistake.COPY_UNCOMMITTED if instruction.modifiers[:1] == ("cp",) else Mistake.MMA_UNCOMMITTED
 

@@ -7,14 +7,26 @@ clean; `choice` chooses it and the inputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 
 from ptxlint import cfg as graphs
 from ptxlint import isa
 from ptxlint import launch as launches
 from ptxlint.cfg import Cfg
 from ptxlint.classes import dataclass
-from ptxlint.execution import accesses, diagnosis, events, inline, inputs, layout, lower, ordered, tensor_maps, waits
+from ptxlint.execution import (
+    accesses,
+    components,
+    diagnosis,
+    events,
+    inline,
+    inputs,
+    layout,
+    lower,
+    ordered,
+    tensor_maps,
+    waits,
+)
 from ptxlint.execution import slice as slices
 from ptxlint.execution.choice import Choice
 from ptxlint.execution.conflict import Access, Conflict, Failure
@@ -34,7 +46,10 @@ TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
 
 OTHER_SIZES = (29, 301)
-"""Assumed integers under which a fault must show as well, where they reach it, to be certain."""
+"""Assumed integers under which a fault must show as well, where they reach it, to be certain; for a fault that large
+ones show, so much more than those: a run with fewer trips has no say."""
+
+LARGE = 100
 
 TENSOR_MAP_BYTES = 128
 SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
@@ -80,7 +95,12 @@ class Execution:
     conflict_accesses: tuple[Access, ...]
     contested: tuple[Conflict, ...]
     not_analysed: str | None = None
-    events: tuple[Event, ...] = field(default=())
+    is_whole: bool = True
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """Those of the ordered run, where it ended well."""
+        return self.conflict_events if self.is_whole else ()
 
     @property
     def body(self) -> Sequence[Instruction]:
@@ -97,7 +117,7 @@ class _Engine:
     def __init__(self, module: Module, function: Function, launch: Launch, with_accesses: bool) -> None:
         self.launch = launches.stated(function, launch)
         self.with_accesses = with_accesses
-        self.function = inline.inline(function, module)
+        self.function = components.scalars(inline.inline(function, module))
         endless = frozenset(f.name for f in module.functions if f.directive("noreturn"))
         self.cfg = graphs.build(self.function, endless)
         body = self.cfg.body
@@ -186,7 +206,7 @@ class _Engine:
         if defect.fault not in SCHEDULE_FAULTS and any(all(other.is_clean for other in runs) for runs in rivals):
             assumptions.append(f"launched with {_in_words(run.binding)}")
         assumptions = list(dict.fromkeys(assumptions))
-        for size in OTHER_SIZES:
+        for size in _other_sizes(run.binding.inputs.size):
             binding = self.runner.binding(run.binding.block, run.binding.cluster, size)
             other = self.runner.go(binding, defect.run.schedule)
             is_relevant = defect.fault not in SCHEDULE_FAULTS and point in self.runner.covered(other)
@@ -252,7 +272,7 @@ class _Engine:
             if self.cfg.block_of[point] in self.cfg.reachable and accesses.is_access(instruction)
         }
         maps = tensor_maps.registers(self.cfg, self.slice.definitions)
-        if not data and not maps and not any("relaxed" in instruction.modifiers for instruction in body):
+        if not data and not maps and not any("relaxed" in i.modifiers or "inval" in i.modifiers for i in body):
             return NOT_ORDERED
         seeds = {**data, **self.marks}
         wider = self.slicer.slice({**seeds, **{p: (*seeds.get(p, ()), *more) for p, more in maps.items()}})
@@ -285,10 +305,11 @@ class _Engine:
         or words of memory, that the assumed values contradict."""
         kept = found.conflicts
         if self.has_related_inputs and binding.inputs.size not in ordered.FEW_TRIPS:
-            for size in OTHER_SIZES:
+            for size in _other_sizes(binding.inputs.size):
                 other = run_ordered(program, self.runner.binding(binding.block, binding.cluster, size))
-                shown = {(c.failure, c.first.point, c.second.point) for c in other.conflicts}
-                kept = tuple(c for c in kept if (c.failure, c.first.point, c.second.point) in shown)
+                if not other.is_whole:
+                    continue
+                kept = tuple(conflict for conflict in kept if ordered.is_alike(conflict, other.conflicts))
         return replace(found, conflicts=kept)
 
     def _may_skip_fences(self) -> bool:
@@ -332,7 +353,13 @@ class _Engine:
             conflicts.accesses,
             conflicts.contested,
             reason,
+            conflicts.is_whole,
         )
+
+
+def _other_sizes(size: int) -> Iterator[int]:
+    """Integers that are assumed instead of one of them, to see whether a fault hinges on it."""
+    return (other if size < LARGE else size + other for other in OTHER_SIZES)
 
 
 def _is_shared_work(instruction: Instruction) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ptxlint import isa
 from ptxlint.execution.barriers import Copy
+from ptxlint.execution.closures import elements
 from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.slice import reads_shared
@@ -130,8 +131,8 @@ def _inval(instruction: Instruction, point: int, reader: Reader) -> Event:
     base, offset = reader.address("mbarrier")
 
     def run(strand: Strand, positions: Positions) -> None:
-        for (address,), _, _ in groups(strand, positions, (base,)):
-            strand.machine.invalidate(strand, point, shared_address(address + offset))
+        for (address,), who, _ in groups(strand, positions, (base,)):
+            strand.machine.invalidate(point, shared_address(address + offset), who)
 
     return run
 
@@ -251,12 +252,18 @@ def _bulk(instruction: Instruction, point: int, reader: Reader) -> Event:
 
 
 def _store_async(instruction: Instruction, point: int, reader: Reader) -> Event:
-    """st.async and red.async: the bytes of the value complete on the mbarrier."""
+    """st.async and red.async: the bytes of the value complete on the mbarrier; a stored value may be a control word."""
     base, offset = reader.address("mbarrier")
-    size = isa.vector_length(instruction) * isa.type_width(instruction.modifiers[-1]) // 8
+    width = isa.type_width(instruction.modifiers[-1]) // 8
+    size = isa.vector_length(instruction) * width
     destination = reader.address("address")
+    stored = elements(reader.roles["value"]) if instruction.opcode == "st" else ()
+    words = [(reader.slots.operand(value), destination[1] + index * width) for index, value in enumerate(stored)]
 
     def run(strand: Strand, positions: Positions) -> None:
+        for word, start in words:
+            for where, value in zip(*(values(strand, s, positions) for s in (destination[0], word)), strict=True):
+                strand.machine.shared_memory.store(shared_address(where + start), width, value)
         for (address, where), who, threads in groups(strand, positions, (base, destination[0])):
             target = shared_address(address + offset)
             landing = shared_address(where + destination[1])

@@ -369,15 +369,15 @@ class Machine:
             self.order.initialize(who, address, point)
         self._wake_waiters(address)
 
-    def invalidate(self, strand: Strand, point: int, address: int) -> None:
+    def invalidate(self, point: int, address: int, who: Agent) -> None:
         """mbarrier.inval."""
-        barrier = self.mbarrier(address, point, strand.agent)
+        barrier = self.mbarrier(address, point, who)
         if barrier is not None:
             barrier.live = False
             barrier.inval_point = point
-            self.record(Kind.INVAL, strand.agent, point, barrier)
+            self.record(Kind.INVAL, who, point, barrier)
             if self.order is not None:
-                self.order.invalidate(address)
+                self.order.invalidate(who, address, point)
 
     def arrive(
         self,

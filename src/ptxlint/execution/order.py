@@ -64,6 +64,7 @@ class Order:
         self.ready: dict[tuple[int, int], Clock] = {}
         self.waiting: dict[tuple[int, int], Clock] = {}
         self.initialized: dict[int, Access] = {}
+        self.users: dict[int, dict[tuple[int, int], Access]] = {}
         self.declared: dict[tuple[int, int], dict[Line, int]] = {}
         self.seen: dict[tuple[int, int], list[Access]] = {}
         self.multiplying: set[tuple[int, int]] = set()
@@ -172,7 +173,7 @@ class Order:
             line, time = early.moment.line, early.moment.time
             is_known = max(source.known.get(line, 0), source.issued.get(line, 0)) >= time
             is_idle = self.touched.get((early.agent.rank, early.warp), -1) < early.when
-            if is_known or self.is_relaxed or (early.agent.rank, early.warp // WARPS_PER_GROUP) in self.multiplying:
+            if is_known or self.is_relaxed or self._multiplies(early.agent.rank, early.warp):
                 continue
             over = Moment(("warp", agent.rank, later), 0)
             passed = Access(Space.SHARED, place, True, Proxy.GENERIC, over, self.point, agent, later, 0, self.when)
@@ -268,9 +269,28 @@ class Order:
             Space.SHARED, (address, address + 8), True, Proxy.GENERIC, moment, point, agent, warp, 0, self.when
         )
 
-    def invalidate(self, address: int) -> None:
-        """mbarrier.inval: the memory is free for other uses."""
+    def invalidate(self, agent: Agent, address: int, point: int) -> None:
+        """mbarrier.inval: the memory is free for other uses; a conflict with the last use by each warp that may come
+        later.
+
+        The warps of a warpgroup that multiplies run together; relaxed operations leave no trace in the clocks. Source:
+        PTX ISA, *mbarrier.inval* (any other operation on the invalidated object is undefined).
+        """
         self.initialized.pop(address, None)
+        warp = agent.threads[0] // 32
+        clock = self.clock(agent.rank, warp)
+        for user, used in self.users.pop(address, {}).items():
+            is_together = user[1] // WARPS_PER_GROUP == warp // WARPS_PER_GROUP and self._multiplies(*user)
+            if user == (agent.rank, warp) or self.is_relaxed or is_together or clock.knows(used.moment):
+                continue
+            over = Moment((WARP_LINE, agent.rank, warp), 0)
+            given_up = replace(used, is_write=True, moment=over, point=point, agent=agent, warp=warp, when=self.when)
+            key = (Failure.INVALIDATED, used.point, point)
+            self.conflicts.setdefault(key, Conflict(Failure.INVALIDATED, used, given_up))
+
+    def _multiplies(self, rank: int, warp: int) -> bool:
+        """Whether the warp's warpgroup has issued wgmma."""
+        return (rank, warp // WARPS_PER_GROUP) in self.multiplying
 
     def _overlay(self, made: Access, intervals: Sequence[Interval]) -> None:
         """A copy writes shared memory: a conflict with each mbarrier in use there."""
@@ -289,16 +309,21 @@ class Order:
             self.declared[agent.rank, warp] = {line: self.clock(agent.rank, warp).known.get(line, 0)}
 
     def use(self, agent: Agent, address: int, point: int) -> None:
-        """An operation on an mbarrier: a conflict if no barrier, or a relaxed one, comes after its initialization."""
+        """An operation on an mbarrier: a conflict if no barrier, or a relaxed one, comes after its initialization.
+
+        The last of each warp is kept.
+        """
         self.point = point
         made = self.initialized.get(address)
         if made is None:
             return
-        line, time = made.moment.line, made.moment.time
+        users = self.users.setdefault(address, {})
         for warp in self._warps(agent):
             clock = self.clock(agent.rank, warp)
-            if clock.known.get(line, 0) < time:
-                used = replace(made, is_write=False, point=point, agent=agent, warp=warp, when=self.when)
+            line = (WARP_LINE, agent.rank, warp)
+            used = replace(made, is_write=False, point=point, agent=agent, warp=warp, when=self.when)
+            users[agent.rank, warp] = replace(used, moment=Moment(line, clock.known[line]))
+            if not clock.knows(made.moment):
                 key = (Failure.UNPUBLISHED, made.point, point)
                 self.conflicts.setdefault(key, Conflict(Failure.UNPUBLISHED, made, used))
 

@@ -15,17 +15,13 @@ from ptxlint.execution.machine import Machine
 from ptxlint.execution.order import Order
 from ptxlint.execution.program import Binding, Program
 from ptxlint.execution.schedule import LEAST_BOX, SCHEDULES, OutOfBudgetError, Schedule, Turn
-from ptxlint.execution.store_boxes import COPY, tensor_stores
+from ptxlint.execution.store_boxes import COPY, Record, tensor_stores
 from ptxlint.execution.store_boxes import store_extents as boxes_of_stores
 from ptxlint.execution.trace import Event, Fault, Kind
 from ptxlint.ir import Instruction
 
 ORDERED_STEPS = 120_000
 """Steps of one run that reports data accesses."""
-
-STORE_STEPS = 6_000
-"""Steps of the run that shows how large tensor stores are."""
-
 
 FEW_TRIPS = (0, 1)
 """Assumed integers under which loops are skipped or run once."""
@@ -43,13 +39,15 @@ wait behind a peek is what orders."""
 class Ordered:
     """What ordered runs showed: conflicts, the events of the first run, and all accesses that these are about.
 
-    contested: what the first run lacks by a reading of the ISA that not everybody shares.
+    contested: what the first run lacks by a reading of the ISA that not everybody shares. is_whole: that run ended
+    well, and its events are all there are.
     """
 
     conflicts: tuple[Conflict, ...] = ()
     events: tuple[Event, ...] = ()
     accesses: tuple[Access, ...] = ()
     contested: tuple[Conflict, ...] = ()
+    is_whole: bool = True
 
 
 NOT_ORDERED = Ordered()
@@ -57,23 +55,42 @@ NOT_ORDERED = Ordered()
 
 
 def run_ordered(program: Program, binding: Binding) -> Ordered:
-    """The conflicts that show in each ordered schedule; none unless all goes well."""
-    found: dict[tuple[Failure, int, int], Conflict] | None = None
-    happened: tuple[Event, ...] = ()
-    contested: tuple[Conflict, ...] = ()
+    """The conflicts that show in each ordered schedule, as far as all goes well."""
+    found: tuple[Conflict, ...] | None = None
+    shows = NOT_ORDERED
     for schedule in ORDERED_SCHEDULES:
         machine, order = _run(program, binding, schedule)
-        if machine is None or not diagnosis.is_clean(machine):
-            return Ordered(events=happened, contested=contested)
+        if machine is None:
+            return replace(shows, is_whole=False)
+        shown, is_whole = _before_faults(machine, order.conflicts.values()), diagnosis.is_clean(machine)
         if found is None:
-            found, happened, contested = order.conflicts, tuple(machine.events), order.doubtful()
-        else:
-            again = {_pair(conflict) for conflict in order.conflicts.values()}
-            found = {key: conflict for key, conflict in found.items() if _pair(conflict) in again}
+            found, contested = shown, order.doubtful() if is_whole else ()
+            shows = Ordered(events=tuple(machine.events), contested=contested, is_whole=is_whole)
+        found = tuple(conflict for conflict in found if is_alike(conflict, shown))
         if not found:
-            return Ordered(events=happened, contested=contested)
-    ordered = _with_accesses(program, binding, ORDERED_SCHEDULES[0], (found or {}).values(), happened)
-    return replace(ordered, contested=contested)
+            return shows
+    ordered = _with_accesses(program, binding, ORDERED_SCHEDULES[0], found or (), shows.events)
+    return replace(ordered, contested=shows.contested, is_whole=shows.is_whole)
+
+
+def _before_faults(machine: Machine, conflicts: Iterable[Conflict]) -> tuple[Conflict, ...]:
+    """The conflicts of a run, those before its first fault where it is not clean."""
+    if diagnosis.is_clean(machine):
+        return tuple(conflicts)
+    first = min((incident.order for incident in machine.incidents), default=0)
+    return tuple(conflict for conflict in conflicts if conflict.second.when < first)
+
+
+def is_alike(conflict: Conflict, others: Iterable[Conflict]) -> bool:
+    """Whether another run shows a conflict as well: the same failure at one of its places.
+
+    Which of several accesses an unordered one meets first, in an unrolled loop, is up to the schedule.
+    """
+    places = {conflict.first.point, conflict.second.point}
+    return any(
+        other.failure is conflict.failure and not places.isdisjoint((other.first.point, other.second.point))
+        for other in others
+    )
 
 
 def run_overtaken(program: Program, binding: Binding) -> Ordered:
@@ -98,8 +115,9 @@ def store_extents(program: Program, binding: Binding, body: Sequence[Instruction
     if not stores:
         return {}
     watched = frozenset[int | str](stores) | {name_of(instruction) for instruction in body} | {COPY}
-    machine, order = _run(program, binding, SCHEDULES[0], watched, STORE_STEPS)
-    return boxes_of_stores(order.history, stores, body, is_whole=machine is not None)
+    record = Record(watched, stores)
+    machine = _ended(Machine(program, binding, SCHEDULES[0], ORDERED_STEPS, order=record))
+    return boxes_of_stores(record.history, stores, body, is_whole=machine is not None)
 
 
 def _run(
@@ -107,16 +125,19 @@ def _run(
     binding: Binding,
     schedule: Schedule,
     watched: frozenset[int | str] = frozenset(),
-    budget: int = ORDERED_STEPS,
 ) -> tuple[Machine | None, Order]:
     """A run with clocks; no machine where it exceeds the budget."""
     order = Order(watched)
-    machine = Machine(program, binding, schedule, budget, order=order)
+    return _ended(Machine(program, binding, schedule, ORDERED_STEPS, order=order)), order
+
+
+def _ended(machine: Machine) -> Machine | None:
+    """The machine at the end of its run; None where the run was cut."""
     try:
         machine.run()
     except OutOfBudgetError:
-        return None, order
-    return machine, order
+        return None
+    return machine
 
 
 def _with_accesses(
@@ -133,11 +154,6 @@ def _with_accesses(
     watched = frozenset[int | str](access.point for access in involved) | names
     accesses = _run(program, binding, schedule, watched)[1].history if watched else ()
     return Ordered(conflicts, happened, tuple(accesses))
-
-
-def _pair(conflict: Conflict) -> tuple[Failure, frozenset[int]]:
-    """What makes a conflict the same in another schedule, where the accesses may come the other way round."""
-    return conflict.failure, frozenset({conflict.first.point, conflict.second.point})
 
 
 def box_extents(happened: Sequence[Event]) -> dict[int, int]:

@@ -315,7 +315,11 @@ def _stores_to(instruction: Instruction) -> Iterator[str]:
 
 
 def _is_scattered(instruction: Instruction, varying: frozenset[str]) -> bool:
-    """Whether each thread stores somewhere else: data, not a control word, which one thread leaves for others."""
+    """Whether each thread stores somewhere else: data, not a control word, which one thread leaves for others; one that
+    st.async sends may go to each CTA of the cluster.
+    """
+    if "async" in instruction.modifiers:
+        return False
     address = isa.roles(instruction).get("address")
     return instruction.opcode == "st" and address is not None and any(r.name in varying for r in registers_of(address))
 

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ptxlint import isa
+from ptxlint.execution.clock import Clock
 from ptxlint.execution.conflict import Access, Interval
+from ptxlint.execution.order import Order
+from ptxlint.execution.schedule import OutOfBudgetError
+from ptxlint.execution.shadow import Place
 from ptxlint.execution.ways import place
 from ptxlint.ir import Instruction
 from ptxlint.isa import Mode
@@ -23,6 +27,22 @@ COPY = "bulk copy"
 
 LEAST = 128
 """Bytes of a box at least: one row of a swizzle atom."""
+
+
+class Record(Order):
+    """The accesses of a run that are watched, without their order, until each store has been seen often enough."""
+
+    def __init__(self, watched: frozenset[int | str], stores: frozenset[int]) -> None:
+        super().__init__(watched)
+        self.awaited = dict.fromkeys(stores, MOST_LOOKED_AT)
+
+    def _compare(self, made: Access, place: Place[Access], clock: Clock) -> None:
+        """Raises OutOfBudgetError where enough has been seen."""
+        del place, clock
+        if made.point in self.awaited:
+            self.awaited[made.point] -= 1
+            if max(self.awaited.values()) <= 0:
+                raise OutOfBudgetError
 
 
 def tensor_stores(body: Sequence[Instruction]) -> frozenset[int]:
