@@ -22,7 +22,7 @@ from ptxlint.execution.clash import clashes as clashes_of
 from ptxlint.execution.conflict_kinds import CONTESTED, Mistake
 from ptxlint.execution.engine import Execution, execute
 from ptxlint.execution.reuse import Return
-from ptxlint.execution.shapes import reads_rows
+from ptxlint.execution.rows import reads_rows
 from ptxlint.execution.story import Story, tell
 from ptxlint.execution.trace import Fault
 from ptxlint.ir import Function, Instruction, Module, Variable
@@ -95,16 +95,21 @@ class Facts:
 
     @property
     def _is_block_guessed(self) -> bool:
-        return self.threads.is_guessed or self.has_unknown_rows
+        return self.threads.is_guessed or self._goes_by_unstated_rows
 
     @cached_property
-    def has_unknown_rows(self) -> bool:
-        """Whether threads go by their row, or layer, in a block of which nobody states the extents.
-
-        Addresses and copies then mean other bytes than in the run, and nothing is told of them; where the run shows
-        conflicts, the kernel is not analysed.
-        """
+    def _goes_by_unstated_rows(self) -> bool:
+        """Whether threads go by their row, or layer, in a block of which nobody states the extents."""
         return self.launch.block is None and reads_rows(self.cfg)
+
+    @property
+    def has_unknown_rows(self) -> bool:
+        """Whether under all extents of a block that goes by rows, of those that are likely, accesses conflict.
+
+        Addresses and copies may then mean other bytes than in the run: nothing is told of them, and the kernel is not
+        analysed. Extents without conflicts are taken for the true ones.
+        """
+        return self._goes_by_unstated_rows and self.execution.has_unknown_rows
 
     def clashes(self, *mistakes: Mistake) -> Iterator[Clash]:
         """What the run showed of accesses that lack order, one clash for each mistake; see `has_unknown_rows`."""
@@ -139,8 +144,9 @@ class Facts:
 
     @cached_property
     def threads(self) -> Threads:
-        """Which threads of a block satisfy a predicate."""
-        return Threads(self.function, self.launch)
+        """Which threads of a block satisfy a predicate; in rows as the run assumed them where nobody states them."""
+        rows = self.execution.block if self._goes_by_unstated_rows else None
+        return Threads(self.function, self.launch, rows)
 
     @cached_property
     def hazards(self) -> Sequence[Hazard]:

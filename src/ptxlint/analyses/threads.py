@@ -9,7 +9,7 @@ from ptxlint.analyses.evaluation import WARP, Evaluation, Number
 from ptxlint.analyses.value import Apply, Leaf, LeafKind, Literal, Sum, Value
 from ptxlint.classes import dataclass
 from ptxlint.ir import Function
-from ptxlint.launch import Launch
+from ptxlint.launch import Dimensions, Launch
 
 MOST = 1024
 """How many threads a block has at most. Source: CUDA C++ Programming Guide, *Compute Capabilities*."""
@@ -79,15 +79,15 @@ class Threads:
     """The threads of a block in linear order.
 
     `count`, the product of the extents, is exact under `.reqntid` or a launch that the user states, a bound under
-    `.maxntid`, else the most there can be: `is_guessed` tells.
+    `.maxntid`, else the most there can be: `is_guessed` tells. `likely` are extents to assume where none are stated.
     """
 
-    def __init__(self, function: Function, launch: Launch) -> None:
+    def __init__(self, function: Function, launch: Launch, likely: Dimensions | None = None) -> None:
         bound = function.directive("maxntid")
-        self._block = launch.block
+        self._block = launch.block or likely
         self.is_guessed = launch.block is None and bound is None
-        if launch.block is not None:
-            self.count = prod(launch.block)
+        if self._block is not None:
+            self.count = prod(self._block)
         elif bound is not None:
             self.count = prod(bound.integers())
         else:

@@ -58,10 +58,14 @@ class Choice:
         """The runs under each shape, up to one that leaves nothing to wish for."""
         found: list[list[Run]] = []
         for block, cluster in shapes:
-            found.append(self.schedules(self._chosen(block, cluster)))
+            found.append(self.under(block, cluster))
             if self._is_settled(found[-1]) or self.is_exhausted:
                 break
         return found
+
+    def under(self, block: Dimensions, cluster: Dimensions) -> list[Run]:
+        """The runs under one shape."""
+        return self.schedules(self._chosen(block, cluster))
 
     def merit(self, runs: Sequence[Run]) -> tuple[bool, bool, int]:
         """How much runs are worth: possible within budget and cluster, clean, reaching much."""

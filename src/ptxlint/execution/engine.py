@@ -6,6 +6,7 @@ clean; `choice` chooses it and the inputs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -35,12 +36,13 @@ from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.ordered import NOT_ORDERED, Ordered
 from ptxlint.execution.program import Binding, Program, Slot
+from ptxlint.execution.rows import reads_rows
 from ptxlint.execution.runs import STEPS, Run, Runner
 from ptxlint.execution.schedule import SCHEDULES, Repair
 from ptxlint.execution.shapes import Shapes
 from ptxlint.execution.trace import Event, Fault, Incident
 from ptxlint.ir import Function, Instruction, Module
-from ptxlint.launch import Launch
+from ptxlint.launch import Dimensions, Launch
 
 TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
@@ -57,6 +59,9 @@ SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
 
 SYMPTOMS = frozenset({Fault.OVERTAKE, Fault.NO_ARRIVAL, Fault.CYCLE, Fault.STUCK})
 """Faults that may come of a phase that was overtaken."""
+
+MOST_BLOCKS = 6
+"""Further extents of a block that goes by rows that are tried where accesses conflict."""
 
 ENOUGH_POINTS = 0.6
 """The share of the synchronization points that must be reached for a kernel to count as analysed."""
@@ -80,7 +85,11 @@ class Defect:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What running a kernel showed. Points of defects and events index `body`, in which calls are inlined."""
+    """What running a kernel showed. Points of defects and events index `body`, in which calls are inlined.
+
+    has_unknown_rows: threads go by their row in a block of which nobody states the extents, and accesses conflict under
+    all extents that were tried.
+    """
 
     function: Function
     cfg: Cfg
@@ -96,6 +105,7 @@ class Execution:
     contested: tuple[Conflict, ...]
     not_analysed: str | None = None
     is_whole: bool = True
+    has_unknown_rows: bool = False
 
     @property
     def events(self) -> Sequence[Event]:
@@ -106,6 +116,11 @@ class Execution:
     def body(self) -> Sequence[Instruction]:
         """The instructions that points index."""
         return self.cfg.body
+
+    @property
+    def block(self) -> Dimensions | None:
+        """The extents of the block of its runs; None where nothing was run."""
+        return self.runs[0].binding.block if self.runs else None
 
 
 def execute(module: Module, function: Function, launch: Launch, *, with_accesses: bool = True) -> Execution:
@@ -136,6 +151,8 @@ class _Engine:
         program = lower.lower(self.cfg, self.slice, self.layout, closures=self.closures)
         self.runner = Runner(program, self.cfg, self.launch, self.seeds)
         self.choice = Choice(self.runner, self.cfg)
+        self.shapes = Shapes(self.cfg, self.slice, self.launch)
+        self.has_unknown_rows = False
         self.trial_steps = 0
         self.has_related_inputs = any(
             p.size > 8 and p.size != TENSOR_MAP_BYTES for p in self.function.parameters
@@ -147,12 +164,13 @@ class _Engine:
     def run(self) -> Execution:
         if not self.seeds and not any(_is_shared_work(instruction) for instruction in self.cfg.body):
             return self._result((), ())
-        tried = self.choice.tried(Shapes(self.cfg, self.slice, self.launch))
+        tried = self.choice.tried(self.shapes)
         best = max(tried, key=self.choice.merit)
         if all(run.is_clean for run in best):
             same = [run.machine for run in best if run.binding is best[0].binding]
             found = [self._judged(self._defect(i, best[0]), best[0], tried) for i in disputes(same)]
-            return self._result(tuple(best), tuple(d for d in found if d), self._conflicts(best))
+            best, conflicts = self._in_likely_rows(best)
+            return self._result(tuple(best), tuple(d for d in found if d), conflicts)
         judged = [self._judged(defect, best[0], tried) for defect in list(self._defects(best))]
         defects = tuple(defect for defect in judged if defect is not None)
         instead = self.choice.alternatives.get((best[0].binding.block, best[0].binding.cluster))
@@ -298,6 +316,23 @@ class _Engine:
             first = first if first.events else found
         return first
 
+    def _in_likely_rows(self, best: list[Run]) -> tuple[list[Run], Ordered]:
+        """The runs with their conflicts; where these may come of wrong extents of a block that goes by rows, those
+        under other extents that show none."""
+        conflicts = self._conflicts(best)
+        if not conflicts.conflicts or self.launch.block or not reads_rows(self.cfg):
+            return best, conflicts
+        binding = best[0].binding
+        others = (b for b, c in self.shapes if c == binding.cluster and b != binding.block)
+        for block in itertools.islice(others, MOST_BLOCKS):
+            runs = self.choice.under(block, binding.cluster)
+            if self.choice.merit(runs) >= self.choice.merit(best):
+                found = self._conflicts(runs)
+                if not found.conflicts:
+                    return runs, found
+        self.has_unknown_rows = True
+        return best, conflicts
+
     def _confirmed(
         self, found: Ordered, program: Program, binding: Binding, run_ordered: Callable[[Program, Binding], Ordered]
     ) -> Ordered:
@@ -354,6 +389,7 @@ class _Engine:
             conflicts.contested,
             reason,
             conflicts.is_whole,
+            self.has_unknown_rows,
         )
 
 

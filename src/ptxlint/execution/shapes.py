@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ptxlint.cfg import Cfg
 from ptxlint.classes import dataclass
+from ptxlint.execution.rows import likely_blocks, reads_rows
 from ptxlint.execution.slice import Slice
 from ptxlint.execution.strand import WARP
 from ptxlint.ir import Immediate, Instruction, Register
@@ -38,10 +39,11 @@ class Shapes:
         bound = self.cfg.function.directive("maxntid")
         if bound is not None:
             threads = math.prod(bound.integers())
-            if reads_rows(self.cfg) and threads % WARP == 0:
-                yield (WARP, threads // WARP, 1)
-            yield (threads, 1, 1)
+            by_rows = likely_blocks(self.cfg, threads) if reads_rows(self.cfg) else ()
+            yield from dict.fromkeys((*by_rows, (threads, 1, 1)))
             return
+        if reads_rows(self.cfg):
+            yield from likely_blocks(self.cfg, None)
         least = self._least_threads()
         for threads in dict.fromkeys((max(least, LIKELY_THREADS[0]), least, *LIKELY_THREADS)):
             if threads >= least:
@@ -98,12 +100,6 @@ def _threads_that_differ(comparison: str, value: int, scale: int) -> int:
             return (value + 1) * scale + 1
         case _:
             return value * scale + 1
-
-
-def reads_rows(cfg: Cfg) -> bool:
-    """Whether the kernel asks for the second index of a thread: `.maxntid` does not say how long a row of them is."""
-    rows = ("%tid.y", "%ntid.y", "%tid.z", "%ntid.z")
-    return any(getattr(operand, "name", "") in rows for each in cfg.body for operand in each.operands)
 
 
 def concerns_cluster(instruction: Instruction) -> bool:

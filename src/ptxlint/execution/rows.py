@@ -1,0 +1,111 @@
+"""The extents of a block whose threads go by rows and layers: what the kernel's own arithmetic says of them.
+
+A kernel that numbers its threads adds `%tid.x` and `%tid.y` times the length of a row, and `%tid.z` times that of a
+layer; so does the address of what each thread holds, all scaled alike. The ratios of these factors are the likely
+extents. Source of the numbering: PTX ISA, *Special Registers: %tid*.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from ptxlint import isa
+from ptxlint.cfg import Cfg
+from ptxlint.execution.strand import WARP
+from ptxlint.ir import Immediate, Instruction, Operand, Register, SpecialRegister
+from ptxlint.launch import Dimensions
+
+Factors = tuple[int, int, int]
+"""What a sum adds for each step of `%tid.x`, `%tid.y` and `%tid.z`."""
+
+NO_FACTORS: Factors = (0, 0, 0)
+AXES = {"%tid.x": (1, 0, 0), "%tid.y": (0, 1, 0), "%tid.z": (0, 0, 1)}
+
+TOTALS = (128, 256, 512)
+"""Threads of a block, the likeliest first, where nothing says how many."""
+
+MOST_RATIOS = 2
+"""How many of the likely lengths of a row, and of a layer, are tried."""
+
+MOST_LENGTH = 256
+"""The longest row that a ratio is taken for; larger ones are steps between tiles."""
+
+
+def reads_rows(cfg: Cfg) -> bool:
+    """Whether the kernel asks for the second index of a thread: `.maxntid` does not say how long a row of them is."""
+    return _reads(cfg, "y") or _reads(cfg, "z")
+
+
+def likely_blocks(cfg: Cfg, threads: int | None) -> Iterator[Dimensions]:
+    """Extents of a block of so many threads, or of a likely number of them; the likeliest first, none for no ratio."""
+    sums = list(_sums(cfg.body))
+    widths = _ratios(((x, y) for x, y, _ in sums), least=2)
+    if not _reads(cfg, "z"):
+        yield from dict.fromkeys(_flat(widths, (threads,) if threads else TOTALS))
+        return
+    heights = _ratios(((y, z) for _, y, z in sums), least=1) or [1]
+    for width, height in itertools.product(widths or [WARP], heights):
+        layers = [total // (width * height) for total in ((threads,) if threads else TOTALS)]
+        yield from ((width, height, count) for count in layers if count > 1)
+        yield (width, height, 1)
+
+
+def _flat(widths: Sequence[int], totals: Sequence[int]) -> Iterator[Dimensions]:
+    for width, total in itertools.product([*widths, WARP], totals):
+        if total >= 2 * width:
+            yield (width, total // width, 1)
+
+
+def _reads(cfg: Cfg, axis: str) -> bool:
+    names = (f"%tid.{axis}", f"%ntid.{axis}")
+    return any(getattr(operand, "name", "") in names for each in cfg.body for operand in each.operands)
+
+
+def _ratios(pairs: Iterable[tuple[int, int]], least: int) -> list[int]:
+    """The whole numbers of times that the second factor holds the first, the most frequent first."""
+    ratios = (large // small for small, large in pairs if small > 0 and large > 0 and large % small == 0)
+    votes = Counter(ratio for ratio in ratios if least <= ratio <= MOST_LENGTH)
+    return [ratio for ratio, _ in votes.most_common(MOST_RATIOS)]
+
+
+def _sums(body: Sequence[Instruction]) -> Iterator[Factors]:
+    """The factors of every sum that depends on the index of the thread, in registers that are written once."""
+    written = Counter(register.name for instruction in body for register in isa.writes(instruction))
+    known: dict[str, Factors] = {}
+    for instruction in body:
+        target = instruction.operands[0] if instruction.operands else None
+        if isinstance(target, Register) and written[target.name] == 1 and instruction.guard is None:
+            factors = _computed(instruction, known)
+            if factors != NO_FACTORS:
+                known[target.name] = factors
+                yield factors
+
+
+def _computed(instruction: Instruction, known: dict[str, Factors]) -> Factors:
+    """The factors of what an instruction computes; none where it is no sum. Disjoint bits are added by `or` too."""
+
+    def of(operand: Operand, times: int = 1) -> Factors:
+        if isinstance(operand, SpecialRegister):
+            x, y, z = AXES.get(operand.name, NO_FACTORS)
+        else:
+            x, y, z = known.get(operand.name, NO_FACTORS) if isinstance(operand, Register) else NO_FACTORS
+        return x * times, y * times, z * times
+
+    match instruction.opcode, instruction.operands[1:]:
+        case "mov" | "cvt" | "cvta", (source,):
+            return of(source)
+        case "add" | "or", (first, second):
+            return _added(of(first), of(second))
+        case "shl", (source, Immediate(value=int() as places)):
+            return of(source, 1 << places)
+        case "mul", (source, Immediate(value=int() as times)):
+            return of(source, times)
+        case "mad", (source, Immediate(value=int() as times), more):
+            return _added(of(source, times), of(more))
+    return NO_FACTORS
+
+
+def _added(first: Factors, second: Factors) -> Factors:
+    return first[0] + second[0], first[1] + second[1], first[2] + second[2]
