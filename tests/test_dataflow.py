@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptxlint import isa
-from ptxlint.analyses.groups import Groups, Pending, Queue, Status
+from ptxlint.analyses.groups import NOWHERE, Groups, Pending, Queue, Status
 from ptxlint.analyses.threads import Crowd
 from ptxlint.cfg import Cfg, Edge, build
 from ptxlint.dataflow import Analysis, Direction, NoFixpoint, solve
@@ -164,8 +164,10 @@ def queues(draw: st.DrawFn, path: str) -> Queue:
 
     sites = groups.sites(facts.cfg)
     headers = [loop.header for loop in facts.cfg.loops]
+    blocks = [NOWHERE, *(block.index for block in facts.cfg.blocks)]
     pending = {}
     for _ in range(draw(st.integers(0, 3))):
+        is_foreign = draw(st.booleans())
         batch = Pending(
             draw(st.sampled_from(sorted(groups.members))),
             draw(st.sampled_from(Status)),
@@ -173,7 +175,8 @@ def queues(draw: st.DrawFn, path: str) -> Queue:
             wait=draw(st.none() | st.sampled_from(list(sites))),
             landed=draw(st.none() | st.sampled_from(list(sites))),
             is_read_only=draw(st.booleans()),
-            is_foreign=draw(st.booleans()),
+            is_foreign=is_foreign,
+            meets=draw(st.none() | st.sampled_from(blocks)) if is_foreign else None,
             laps=tuple((header, draw(st.integers(1, 3))) for header in headers[:1] if draw(st.booleans())),
         )
         pending[batch] = crowd()
@@ -234,7 +237,7 @@ def rendered(facts: Facts) -> str:
 
 
 def _told(batch: Pending) -> list[tuple[str, object]]:
-    fields = ("copy", "commits", "commit", "wait", "landed", "is_read_only", "is_foreign", "laps")
+    fields = ("copy", "commits", "commit", "wait", "landed", "is_read_only", "is_foreign", "meets", "laps")
     return [(name, value) for name in fields if (value := getattr(batch, name)) not in (None, False, ())]
 
 

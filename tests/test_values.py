@@ -358,3 +358,76 @@ bar.sync 0;
 def test_a_refill_by_matrices_is_where_the_first_lanes_point(refill: str, expected: set[Cause]) -> None:
     facts = facts_of(STORED.replace("{refill}", refill), Launch(block=(32, 1, 1)))
     assert {hazard.cause for hazard in facts.hazards if hazard.consequence is Consequence.REFILLED} == expected
+
+
+ELECTED = """
+.shared .align 128 .b8 tile[512];
+.shared .align 8 .b64 free;
+mov.u32 %r1, %tid.x;
+shr.u32 %r2, %r1, 5;
+setp.ne.u32 %p1, %r2, 0;
+mov.u32 %r9, 0;
+@%p1 bra LOADER;
+STORER:
+elect.sync _|%p2, -1;
+@!%p2 bra STORED;
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 512;
+cp.async.bulk.commit_group;
+STORED:
+elect.sync _|%p3, -1;
+@!%p3 bra FREED;
+{wait}
+mbarrier.arrive.shared.b64 _, [free];
+FREED:
+add.u32 %r9, %r9, 1;
+setp.lt.u32 %p4, %r9, 8;
+@%p4 bra STORER;
+LOADER:
+{hears}
+st.shared.u32 [tile], %r1;
+"""
+
+
+@pytest.mark.parametrize(
+    ("wait", "hears", "expected"),
+    [
+        ("cp.async.bulk.wait_group.read 0;", "mbarrier.try_wait.parity.shared.b64 %p5, [free], 0;", set()),
+        ("cp.async.bulk.wait_group 0;", "mbarrier.try_wait.parity.shared.b64 %p5, [free], 0;", set()),
+        ("cp.async.bulk.wait_group 0;", "", {Cause.NO_WAIT}),
+        ("", "mbarrier.try_wait.parity.shared.b64 %p5, [free], 0;", {Cause.NO_WAIT}),
+    ],
+)
+def test_lanes_that_were_not_elected_need_only_hear_of_the_wait(wait: str, hears: str, expected: set[Cause]) -> None:
+    """The elected thread stores and waits under an election each time; the refill is further down the text."""
+    facts = facts_of(ELECTED.format(wait=wait, hears=hears), Launch(block=(64, 1, 1)))
+    assert {hazard.cause for hazard in facts.hazards if hazard.consequence is Consequence.REFILLED} == expected
+
+
+LAPS = """
+.shared .align 128 .b8 tile[512];
+ld.global.u32 %r1, [%rd1];
+ld.global.u32 %r2, [%rd1+4];
+mov.u32 %r9, 0;
+HEAD:
+setp.le.s32 %p1, %r1, %r9;
+@%p1 bra REFILL;
+cp.async.bulk.wait_group.read 1;
+REFILL:
+st.shared.u32 [tile], %r9;
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 512;
+cp.async.bulk.commit_group;
+add.s32 %r9, %r9, 1;
+setp.le.s32 %p2, {bound}, %r9;
+@%p2 bra NEXT;
+cp.async.bulk.wait_group.read 0;
+NEXT:
+setp.ne.s32 %p3, %r9, 9;
+@%p3 bra HEAD;
+"""
+
+
+@pytest.mark.parametrize(("bound", "expected"), [("%r1", {Cause.NO_WAIT}), ("%r2", {Cause.NO_WAIT, Cause.WEAK_WAIT})])
+def test_branches_of_two_laps_that_exclude_each_other(bound: str, expected: set[Cause]) -> None:
+    """A lap that skips its last wait is followed by one that skips its first; by another bound it need not be."""
+    facts = facts_of(LAPS.format(bound=bound), Launch(block=(1, 1, 1)))
+    assert {hazard.cause for hazard in facts.hazards if hazard.consequence is Consequence.REFILLED} == expected

@@ -215,6 +215,18 @@ class TestTensorMemory:
         read = [access.interval for access in made if access.space is Space.TENSOR and not access.is_write]
         assert read == [(quarter << 16 | 64, quarter << 16 | 72) for quarter in range(4)]
 
+    @pytest.mark.parametrize(
+        ("group", "rows", "width", "columns"),
+        [(1, 1, 8, (4, 1)), (1, 1, 256, (4, 8)), (2, 2, 64, (4, 2)), (2, 1, 48, (2, 2))],
+    )
+    def test_columns_of_scale_factors(self, group: int, rows: int, width: int, columns: tuple[int, int]) -> None:
+        """One column for 32 rows of A in this CTA, and for 32 columns of B, however wide the result is."""
+        product = f"mov.u32 %r4, 300; mov.u32 %r7, 400; @%p1 tcgen05.mma.cta_group::{group}.kind::mxf8f6f4.block_scale"
+        product += ".scale_vec::1X [%r5], %rd2, %rd2, %r6, [%r4], [%r7], %p8;"
+        made = touched(TENSOR.format(descriptor=rows << 27 | width // 8 << 17) + product, 128)
+        read = [a.interval for a in made if a.space is Space.TENSOR and not a.is_write and not a.interval[0] >> 16]
+        assert read == [(300, 300 + columns[0]), (400, 400 + columns[1])]
+
     def test_columns_that_are_freed(self) -> None:
         free = "setp.lt.u32 %p2, %r1, 32; @%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 64;"
         made = touched(TENSOR.format(descriptor=0) + free, 128)

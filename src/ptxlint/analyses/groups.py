@@ -9,8 +9,9 @@ Transfer: a copy enters as not committed; a commit ages what is committed and ta
           groups older than it allows, for its thread; a release (barrier, arrive, fence) after that tells all others
 
 A branch that a copy's thread cannot take leaves the copy as it was, foreign to those who do take it, until the next
-release: there the state that came with the copy's own thread speaks for it. A call of a function that handles groups
-itself counts as the end of all of them.
+release: there the state that came with the copy's own thread speaks for it. Where the ways meet again, that state is
+there as well, and those who took the branch need only hear of it: an acquire is enough. A call of a function that
+handles groups itself counts as the end of all of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ptxlint import isa
 from ptxlint.analyses.evaluation import Evaluation
+from ptxlint.analyses.substitution import substituted
 from ptxlint.analyses.threads import Crowd
 from ptxlint.analyses.value import Constant, Leaf, LeafKind, Literal, Value, implied, leaves
 from ptxlint.cfg import Cfg, Edge
@@ -38,6 +40,8 @@ Change: TypeAlias = Callable[["Pending"], "Pending | None"]
 
 GROUPS = frozenset({Tracking.CP_ASYNC, Tracking.BULK})
 RELEASES = frozenset({"release", "acq_rel", "sc"})
+NOWHERE = -1
+_TRUTHS = (True, False)
 
 
 class Status(StrEnum):
@@ -55,7 +59,8 @@ class Pending:
     copy: index of the batch's first copy. commits: groups committed since, its own included; 0 while not committed.
     commit: the commit that took it in. wait: the last wait of its kind that it outlived, with `commits` at that time.
     landed: the wait that landed it; is_read_only when that wait was a `.read`. is_foreign: seen by threads on a path
-    that its own thread does not take. laps: how often control has come to the head of each loop since.
+    that its own thread does not take; meets: the block where that path meets those of its thread, NOWHERE for none,
+    None once it has. laps: how often control has come to the head of each loop since.
     """
 
     copy: int
@@ -67,6 +72,7 @@ class Pending:
     landed: int | None = None
     is_read_only: bool = False
     is_foreign: bool = False
+    meets: int | None = None
     laps: tuple[tuple[int, int], ...] = ()
 
 
@@ -95,7 +101,7 @@ class Groups(Analysis[Queue]):
 
     def sites(self, cfg: Cfg) -> Sequence[int]:
         """Copies, commits, waits, releases, calls that matter, and the results that predicates are made of."""
-        found = {index for index, instruction in enumerate(cfg.body) if self._matters(index, instruction)}
+        found = {index for index, each in enumerate(cfg.body) if self._matters(index, each) or _hears(each)}
         return sorted(found | {index for index in self._stale_results if index >= 0})
 
     def transfer(self, index: int, instruction: Instruction, state: Queue) -> Queue:
@@ -121,12 +127,17 @@ class Groups(Analysis[Queue]):
             here = state.here & crowd
             if here.is_empty:
                 return None
-            state = Queue(here, _joined(_narrowed(state.pending, crowd)))
+            meets = self._facts.cfg.immediate_post_dominators[edge.source]
+            narrowed = _narrowed(state.pending, crowd, NOWHERE if meets is None else meets)
+            state = Queue(here, _joined(narrowed))
+        if any(batch.meets == edge.target for batch in state.pending):
+            state = Queue(state.here, _joined((_met(b, edge.target), who) for b, who in state.pending.items()))
         if edge.target in self._stale_merges:
-            state = _forget(state, self._stale_merges[edge.target])
             brought = self._facts.threads.crowd(self._brought(edge))
-            pending = {batch: issuers & brought for batch, issuers in state.pending.items()}
-            state = Queue(state.here & brought, pending)
+            here = self._passed(state.here, edge) & brought
+            if here.is_empty:
+                return None
+            state = Queue(here, _joined(self._brought_along(state.pending, edge, brought)))
         if edge.target in self._counted and state.pending:
             state = Queue(state.here, _joined((self._lap(b, edge.target), who) for b, who in state.pending.items()))
         return state
@@ -184,7 +195,11 @@ class Groups(Analysis[Queue]):
     def _change(self, index: int, instruction: Instruction) -> Change | None:
         """What an instruction does to a batch of a thread that runs it; None when it does nothing to any."""
         row = isa.row(instruction)
-        if row is None or (_touched(row) is None and isa.semantics(instruction) not in RELEASES):
+        if row is None:
+            return None
+        if _hears(instruction):
+            return _heard
+        if not _acts(instruction):
             return None
         kind = _touched(row)
         limit, is_read = allowed(instruction), "read" in instruction.modifiers
@@ -254,7 +269,8 @@ class Groups(Analysis[Queue]):
 
     @cached_property
     def _literals(self) -> frozenset[Literal]:
-        """The predicates worth following: those that decide several branches or guards, and those that tell."""
+        """The predicates worth following: those that decide several branches or guards, in one lap of a loop or in two,
+        and those that tell."""
         cfg = self._facts.cfg
         sites = [block.stop - 1 for block in cfg.blocks if block.successors and block.successors[0].guard]
         sites += [index for index, instruction in enumerate(cfg.body) if instruction.guard and _acts(instruction)]
@@ -263,8 +279,20 @@ class Groups(Analysis[Queue]):
             if literal is not None:
                 parts = {value for truth in (True, False) for value, _ in implied(literal[0], truth)}
                 count.update({value: count.get(value, 0) + 1 for value in parts})
-        kept = (value for value, times in count.items() if times > 1 or self._is_telling(value))
+        kept = {value for value, times in count.items() if times > 1 or self._is_telling(value)}
+        kept.update(self._paired(frozenset(count)))
         return frozenset((value, truth) for value in kept for truth in (True, False))
+
+    def _paired(self, predicates: frozenset[Value]) -> Iterator[Value]:
+        """The predicates that decide what another one decides in the lap before or after, by the values of that lap."""
+        cfg = self._facts.cfg
+        for value in predicates:
+            blocks = {place for kind, place in self._values.stales_at(value) if kind is LeafKind.MERGE}
+            edges = [
+                edge for block in blocks for edge in cfg.blocks[block].predecessors if edge.source in cfg.reachable
+            ]
+            for before in {self._brought_to(value, edge)[0] for edge in edges} & predicates - {value}:
+                yield from (value, before)
 
     def _is_telling(self, value: Value) -> bool:
         """Whether a predicate that decides one branch alone still tells something: it lasts, or constants set it."""
@@ -281,6 +309,49 @@ class Groups(Analysis[Queue]):
         for value, truth in self._stale_merges[edge.target]:
             if truth and (number := self._number(value, edge)) is not None:
                 yield value, bool(number)
+
+    def _brought_along(
+        self, pending: Mapping[Pending, Crowd], edge: Edge, brought: Crowd
+    ) -> Iterator[tuple[Pending, Crowd]]:
+        """The batches past an edge that changes the meaning of predicates; it says nothing of threads elsewhere."""
+        for batch, issuers in pending.items():
+            passed = self._passed(issuers, edge) & brought
+            if batch.is_foreign:
+                yield batch, issuers.without(self._stale_merges[edge.target])
+            elif not passed.is_empty:
+                yield batch, passed
+
+    def _passed(self, crowd: Crowd, edge: Edge) -> Crowd:
+        """A crowd on the far side of an edge that changes the meaning of predicates: what is known of one there is what
+        was known of it with what the edge brings in its place."""
+        kept = crowd.without(self._stale_merges[edge.target])
+        if not crowd.literals:
+            return kept
+        renamed = self._renamed(edge).items()
+        known = {
+            (value, was is same) for value, (old, same) in renamed for was in _TRUTHS if (old, was) in crowd.literals
+        }
+        return Crowd(kept.threads, kept.literals | known)
+
+    def _renamed(self, edge: Edge) -> Mapping[Value, Literal]:
+        """The predicates over merges at the target, each with what it says of the values that the edge brings."""
+        if edge not in self._known_renamed:
+            stale = self._stale_merges[edge.target]
+            self._known_renamed[edge] = {value: self._brought_to(value, edge) for value, truth in stale if truth}
+        return self._known_renamed[edge]
+
+    @cached_property
+    def _known_renamed(self) -> dict[Edge, Mapping[Value, Literal]]:
+        return {}
+
+    def _brought_to(self, value: Value, edge: Edge) -> Literal:
+        """What a predicate over merges at an edge's target says of the values before the edge: a predicate without
+        negation, and its truth."""
+        here = (leaf for leaf in leaves(value) if leaf.kind is LeafKind.MERGE and leaf.place == edge.target)
+        brought = {leaf: dict(self._values.incoming(leaf)).get(edge.source, leaf) for leaf in here}
+        before = substituted(value, brought, self._values.algebra)
+        opposite = self._values.algebra.negation(before)
+        return (before, True) if before.depth <= opposite.depth else (opposite, False)
 
     def _number(self, value: Value, edge: Edge) -> int | None:
         def constant(leaf: Leaf) -> int:
@@ -334,6 +405,20 @@ def _acts(instruction: Instruction) -> bool:
     return handles_groups(instruction) or isa.semantics(instruction) in RELEASES
 
 
+def _hears(instruction: Instruction) -> bool:
+    return isa.semantics(instruction) == "acquire"
+
+
+def _heard(batch: Pending) -> Pending | None:
+    """A batch after an acquire by those to whom it is foreign: they know what its thread has done of late."""
+    return None if batch.is_foreign and batch.meets is None else batch
+
+
+def _met(batch: Pending, block: int) -> Pending:
+    """A batch at the head of a block."""
+    return replace(batch, meets=None) if batch.meets == block else batch
+
+
 def _released(batch: Pending) -> Pending | None:
     """What has landed becomes known to all; a store whose source alone was read keeps its result pending."""
     if batch.is_foreign:
@@ -363,8 +448,9 @@ def _joined(batches: Iterable[tuple[Pending, Crowd]]) -> Mapping[Pending, Crowd]
     return found
 
 
-def _narrowed(pending: Mapping[Pending, Crowd], crowd: Crowd) -> Iterator[tuple[Pending, Crowd]]:
-    """The batches on a path that only `crowd` takes: its own, and those of threads elsewhere, foreign there."""
+def _narrowed(pending: Mapping[Pending, Crowd], crowd: Crowd, meets: int) -> Iterator[tuple[Pending, Crowd]]:
+    """The batches on a path that only `crowd` takes, up to a block: its own, and those of threads elsewhere, foreign
+    there."""
     for batch, issuers in pending.items():
         if batch.is_foreign:
             yield batch, issuers
@@ -374,7 +460,7 @@ def _narrowed(pending: Mapping[Pending, Crowd], crowd: Crowd) -> Iterator[tuple[
             yield batch, own
         others = issuers.outside(crowd)
         if batch.status is not Status.READ and others is not None:
-            yield replace(batch, is_foreign=True), others
+            yield replace(batch, is_foreign=True, meets=meets), others
 
 
 def _forget(state: Queue, stale: frozenset[Literal]) -> Queue:

@@ -53,6 +53,15 @@ LEAST_DESCRIBED = 128
 OPERAND_COLUMNS = 8
 """Columns of an A operand in tensor memory: K is 32 bytes for every dense kind of MMA."""
 
+SCALES_PER_COLUMN = 32
+"""Rows of A, or columns of B, whose scale factors share a column: one in each of 32 lanes.
+
+Source: PTX ISA, *Scale Factor A ID*, *Scale Factor B ID*.
+"""
+
+LEAST_COLUMNS = 1
+"""Columns that sparsity metadata and scale factors have at least."""
+
 MATRIX_ROW = 16
 TENSOR_QUARTER = 16
 LANES_PER_QUARTER = 32
@@ -393,16 +402,36 @@ def _columns(instruction: Instruction, access: Access, reader: Reader) -> Callab
         return lambda strand: OPERAND_COLUMNS
     if "idesc" in reader.roles:
         descriptor = reader.slot("idesc")
-        rows = ALL_LANES if "ws" in instruction.modifiers else 2 * ALL_LANES if _is_paired(instruction) else 0
-        return lambda strand: _result_columns(_first(strand.registers[descriptor]), rows)
+        extent = _described_columns(access.role, instruction)
+        return lambda strand: extent(_first(strand.registers[descriptor]))
     per_repeat = {"16x64b": 1, "32x32b": 1, "16x32bx2": 1, "16x128b": 2, "16x256b": 4}
     unit = next((per_repeat[m] for m in instruction.modifiers if m in per_repeat), 1)
     repeat = next((int(m[1:]) for m in instruction.modifiers if re.fullmatch(r"x\d+", m)), 1)
     return lambda strand: unit * repeat
 
 
-def _is_paired(instruction: Instruction) -> bool:
-    return "cta_group::2" in instruction.modifiers
+def _described_columns(role: str, instruction: Instruction) -> Callable[[int], int]:
+    """The columns of an operand of an MMA by the instruction descriptor.
+
+    That of block scaling has M / 128 in bits 27 and 28. Source: PTX ISA, *Instruction descriptor*.
+    """
+    is_paired = "cta_group::2" in instruction.modifiers
+    match role:
+        case "scale_a":
+            return lambda descriptor: (
+                ((descriptor >> 27 & 3) * ALL_LANES >> is_paired) // SCALES_PER_COLUMN or LEAST_COLUMNS
+            )
+        case "scale_b":
+            return lambda descriptor: _scale_columns((descriptor >> 17 & 0x3F) * 8)
+        case "sparsity":
+            return lambda descriptor: LEAST_COLUMNS
+    rows = ALL_LANES if "ws" in instruction.modifiers else 2 * ALL_LANES if is_paired else 0
+    return lambda descriptor: _result_columns(descriptor, rows)
+
+
+def _scale_columns(extent: int) -> int:
+    """Columns of the scale factors of so many rows of A, or columns of B."""
+    return -(-extent // SCALES_PER_COLUMN) or LEAST_COLUMNS
 
 
 def _result_columns(descriptor: int, full_rows: int) -> int:
