@@ -12,13 +12,16 @@ from dataclasses import replace
 
 from ptxlint.cfg import Cfg
 from ptxlint.execution.program import Binding
-from ptxlint.execution.runs import ENOUGH_PHASES, Run, Runner
+from ptxlint.execution.runs import ENOUGH_PHASES, STEPS, Run, Runner
 from ptxlint.execution.schedule import SCHEDULES
 from ptxlint.execution.shapes import Shapes, concerns_cluster
 from ptxlint.launch import Dimensions
 
 ALL_STEPS = 400_000
 """Steps of all runs of a kernel together that look for a launch shape and inputs."""
+
+ENOUGH_STEPS = 20_000
+"""Steps of a run whose inputs are preferred: one that goes on for longer shows little more, several times over."""
 
 SIZES = (13, 7, 300, 800, 2000)
 """Assumed integers, tried in turn while they reach more; 800 makes loops over tiles of 64 go round rings of 7 slots."""
@@ -31,6 +34,12 @@ ELSEWHERE: tuple[tuple[Dimensions, int | None], ...] = (((1, 0, 0), None), ((8, 
 
 FAR_GRID = 16
 """Clusters of the grid in which those far from the origin run."""
+
+LONG = 800
+"""Assumed integers of a run that goes round long loops many times."""
+
+LONG_STEPS = 12_000
+"""Steps after which that run is cut: what happens at the end the others show."""
 
 MOST_VARIED = 24
 """Parameter words that are varied one by one to reach more."""
@@ -83,14 +92,14 @@ class Choice:
             if not runs[-1].is_clean and not first.is_clean:
                 break
         runs += self._elsewhere(first)
-        return [*runs, *self._varied(first, runs)]
+        return [*runs, *self._varied(first, runs), *self._longer(first)]
 
     def _chosen(self, block: Dimensions, cluster: Dimensions) -> Run:
         """The run whose inputs reach the most synchronization points and phases within the budget."""
         best = self._first(block, cluster, SIZES[0])
         if best.out_of_budget:
-            for size in SMALL_SIZES:
-                best = self._first(block, cluster, size)
+            for steps, size in itertools.product((ENOUGH_STEPS, STEPS), SMALL_SIZES):
+                best = self._first(block, cluster, size, steps)
                 if not best.out_of_budget:
                     break
             return best
@@ -110,8 +119,8 @@ class Choice:
             return faulty
         return best
 
-    def _first(self, block: Dimensions, cluster: Dimensions, size: int) -> Run:
-        return self.runner.go(self.runner.binding(block, cluster, size), SCHEDULES[0])
+    def _first(self, block: Dimensions, cluster: Dimensions, size: int, steps: int = ENOUGH_STEPS) -> Run:
+        return self.runner.go(self.runner.binding(block, cluster, size), SCHEDULES[0], steps=steps)
 
     def _elsewhere(self, first: Run) -> list[Run]:
         """Runs of other clusters of the grid, when roles go by the cluster, that reach something new.
@@ -151,6 +160,20 @@ class Choice:
                 reached |= self.runner.covered(run)
         return added
 
+    def _longer(self, first: Run) -> list[Run]:
+        """The beginning of a run with large integers, where it goes well and comes to later phases than the first, or has
+        longer inner loops since the first had to be small.
+
+        Rings must come round to show who refills them too early; of all tiles of a persistent kernel no run sees the
+        end.
+        """
+        if first.binding.inputs.size >= LONG or not first.is_clean:
+            return []
+        binding = self.runner.binding(first.binding.block, first.binding.cluster, LONG)
+        run = self.runner.go(replace(binding, cut=LONG_STEPS), SCHEDULES[0])
+        is_longer = first.binding.inputs.size in SMALL_SIZES or _phases(run) > _phases(first)
+        return [run] if run.is_clean and is_longer else []
+
     def _with(self, binding: Binding, special: dict[tuple[str, int], int]) -> Binding:
         return self.runner.binding(binding.block, binding.cluster, binding.inputs.size, special)
 
@@ -163,3 +186,8 @@ class Choice:
         if self.runner.launch.block or self.cfg.function.directive("maxntid"):
             return not any(concerns_cluster(self.cfg.body[point]) for point in left)
         return not left
+
+
+def _phases(run: Run) -> int:
+    """Completed phases of the busiest mbarrier."""
+    return max((barrier.phase for barrier in run.machine.mbarriers.values()), default=0)

@@ -57,8 +57,8 @@ MOST_RELEASES = 4
 
 
 def is_clean(machine: Machine) -> bool:
-    """Whether a run has neither symptom nor fault."""
-    return not machine.incidents and not machine.blocked
+    """Whether a run has neither symptom nor fault; where it was cut, agents may be waiting."""
+    return not machine.incidents and (machine.is_cut or not machine.blocked)
 
 
 def diagnose(machine: Machine, cfg: Cfg, mends: Try, rerun: Rerun) -> list[Incident] | None:

@@ -341,8 +341,9 @@ class _Engine:
         kept = found.conflicts
         if self.has_related_inputs and binding.inputs.size not in ordered.FEW_TRIPS:
             for size in _other_sizes(binding.inputs.size):
-                other = run_ordered(program, self.runner.binding(binding.block, binding.cluster, size))
-                if not other.is_whole:
+                assumed = self.runner.binding(binding.block, binding.cluster, size).inputs
+                other = run_ordered(program, replace(binding, inputs=assumed))
+                if not other.is_clean:
                     continue
                 kept = tuple(conflict for conflict in kept if ordered.is_alike(conflict, other.conflicts))
         return replace(found, conflicts=kept)

@@ -38,6 +38,10 @@ ENDED = -2
 PARTED = -3
 
 
+ORDERED_FACTOR = 2
+"""A run that reports data accesses takes about so many times the steps of one that does not."""
+
+
 class Cta:
     """One CTA of the cluster: its live threads, named barriers and shared memory."""
 
@@ -80,7 +84,8 @@ class Machine:
         self.program = program
         self.binding = binding
         self.schedule = schedule
-        self.budget = budget
+        self.budget = budget if not binding.cut else binding.cut if order is None else ORDERED_FACTOR * binding.cut
+        self.is_cut = False
         self.steps = 0
         self.events: list[Event] = []
         self.incidents: list[Incident] = []
@@ -121,13 +126,16 @@ class Machine:
         return key
 
     def run(self) -> None:
-        """Run to the end. Raises OutOfBudgetError."""
-        while True:
-            strand = self._pick()
-            if strand is not None:
-                self._advance(strand)
-            elif not self._settle():
-                break
+        """Run to the end, or to where the binding cuts it. Raises OutOfBudgetError."""
+        try:
+            while (strand := self._pick()) is not None or self._settle():
+                if strand is not None:
+                    self._advance(strand)
+        except OutOfBudgetError:
+            self.is_cut = bool(self.binding.cut)
+            if not self.is_cut:
+                raise
+            return
         for address in [*self._early] if self.blocked else ():
             self._note_overtaken(self.mbarriers[address])
         self._note_needed()

@@ -39,14 +39,15 @@ wait behind a peek is what orders."""
 class Ordered:
     """What ordered runs showed: conflicts, the events of the first run, and all accesses that these are about.
 
-    contested: what the first run lacks by a reading of the ISA that not everybody shares. is_whole: that run ended
-    well, and its events are all there are.
+    contested: what the first run lacks by a reading of the ISA that not everybody shares. is_clean: that run had no
+    fault. is_whole: nor was it cut, so its events are all there are.
     """
 
     conflicts: tuple[Conflict, ...] = ()
     events: tuple[Event, ...] = ()
     accesses: tuple[Access, ...] = ()
     contested: tuple[Conflict, ...] = ()
+    is_clean: bool = True
     is_whole: bool = True
 
 
@@ -61,16 +62,17 @@ def run_ordered(program: Program, binding: Binding) -> Ordered:
     for schedule in ORDERED_SCHEDULES:
         machine, order = _run(program, binding, schedule)
         if machine is None:
-            return replace(shows, is_whole=False)
-        shown, is_whole = _before_faults(machine, order.conflicts.values()), diagnosis.is_clean(machine)
+            return replace(shows, is_clean=False, is_whole=False)
+        shown, is_clean = _before_faults(machine, order.conflicts.values()), diagnosis.is_clean(machine)
         if found is None:
-            found, contested = shown, order.doubtful() if is_whole else ()
-            shows = Ordered(events=tuple(machine.events), contested=contested, is_whole=is_whole)
+            found, contested = shown, order.doubtful() if is_clean else ()
+            is_whole = is_clean and not machine.is_cut
+            shows = Ordered((), tuple(machine.events), (), contested, is_clean, is_whole)
         found = tuple(conflict for conflict in found if is_alike(conflict, shown))
         if not found:
             return shows
     ordered = _with_accesses(program, binding, ORDERED_SCHEDULES[0], found or (), shows.events)
-    return replace(ordered, contested=shows.contested, is_whole=shows.is_whole)
+    return replace(shows, conflicts=ordered.conflicts, accesses=ordered.accesses)
 
 
 def _before_faults(machine: Machine, conflicts: Iterable[Conflict]) -> tuple[Conflict, ...]:

@@ -59,7 +59,10 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The launch of one run: extents, dynamic shared memory in bytes, inputs, and which cluster of the grid runs."""
+    """The launch of one run: extents, dynamic shared memory in bytes, inputs, and which cluster of the grid runs.
+
+    cut: the steps after which a run of that kind has shown enough; 0 where it runs to its end.
+    """
 
     block: Dimensions
     cluster: Dimensions
@@ -67,6 +70,7 @@ class Binding:
     dynamic_shared: int
     inputs: Inputs
     position: Dimensions = (0, 0, 0)
+    cut: int = 0
 
     @property
     def threads(self) -> int:

@@ -59,9 +59,9 @@ class Runner:
         assumed = inputs.Assumed(size, size, self.pointers, self.indices, self.launch.parameters, special)
         return Binding(block, cluster, grid, self.launch.dynamic_shared or 200_000, assumed)
 
-    def go(self, binding: Binding, schedule: Schedule, repair: Repair = NO_REPAIR) -> Run:
-        """One run."""
-        machine = Machine(self.program, binding, schedule, STEPS, repair)
+    def go(self, binding: Binding, schedule: Schedule, repair: Repair = NO_REPAIR, steps: int = STEPS) -> Run:
+        """One run of so many steps at most."""
+        machine = Machine(self.program, binding, schedule, steps, repair)
         out_of_budget = False
         try:
             machine.run()

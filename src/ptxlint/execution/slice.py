@@ -67,7 +67,7 @@ class Slicer:
         self.uses = uses_of(cfg, self.passable)
         self.controlled = inverted(self.controllers)
         self.varying = self.spread(_is_lane_source)[0]
-        self.stores = _stores(cfg, self.varying)
+        self.stores = _stores(cfg, spread(self, _is_lane_source, over_control=False)[0])
 
     def slice(self, seeds: Mapping[int, Iterable[Register]]) -> Slice:
         """The slice for these points, each with the registers that it needs."""
@@ -333,7 +333,10 @@ def _space(instruction: Instruction) -> str:
 
 
 def _stores(cfg: Cfg, varying: frozenset[str]) -> dict[str, list[int]]:
-    """The stores that may leave a control word, by the state space."""
+    """The stores that may leave a control word, by the state space; varying: what is computed from the thread's number.
+
+    What a role computes, whose warps alone run, is no such thing.
+    """
     found: dict[str, list[int]] = {}
     for point, instruction in enumerate(cfg.body):
         spaces = tuple(_stores_to(instruction))
@@ -345,12 +348,16 @@ def _stores(cfg: Cfg, varying: frozenset[str]) -> dict[str, list[int]]:
 
 
 def _is_lane_source(instruction: Instruction) -> bool:
-    """Whether threads of one agent may get different results from an instruction with equal operands."""
+    """Whether threads of one agent may get different results from an instruction with equal operands.
+
+    A shuffle of equal values gives them back; only its predicate, whether the other lane is in range, goes by the lane.
+    """
     row = isa.row(instruction)
     return (
         (row is not None and row.name in CROSS_LANE_VARYING)
         or any(map(_is_lane_dependent, instruction.operands))
-        or instruction.opcode in ("atom", "shfl", "vote", "redux")
+        or instruction.opcode == "atom"
+        or (instruction.opcode == "shfl" and isinstance(instruction.operands[0], Pair))
         or (instruction.opcode == "ld" and _space(instruction) in ("local", "generic"))
     )
 

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from ptxlint.execution.slice import Slicer
 
 
-def spread(slicer: Slicer, is_source: Callable[[Instruction], bool]) -> tuple[frozenset[str], frozenset[int]]:
-    """The registers that depend on the results of some instructions, and the blocks that run or not by such a one."""
+def spread(
+    slicer: Slicer, is_source: Callable[[Instruction], bool], *, over_control: bool = True
+) -> tuple[frozenset[str], frozenset[int]]:
+    """The registers that depend on the results of some instructions, and the blocks that run or not by such a one;
+    over data alone where it is not `over_control`.
+    """
     cfg, passable = slicer.cfg, slicer.passable
     pending: list[str] = []
     reached: set[str] = set()
@@ -36,7 +40,7 @@ def spread(slicer: Slicer, is_source: Callable[[Instruction], bool]) -> tuple[fr
         for point in slicer.uses.get(pending.pop(), ()):
             mark(point)
             block = cfg.block_of[point]
-            if point != cfg.blocks[block].stop - 1 or not branches(cfg.body[point]):
+            if not over_control or point != cfg.blocks[block].stop - 1 or not branches(cfg.body[point]):
                 continue
             region = [block]
             while region:
