@@ -161,8 +161,8 @@ class Choice:
         return added
 
     def _longer(self, first: Run) -> list[Run]:
-        """The beginning of a run with large integers, where it goes well and comes to later phases than the first, or has
-        longer inner loops since the first had to be small.
+        """The beginning of a run with large integers, where it goes well and comes to later phases than the first; also
+        where the first had to be small, for longer inner loops.
 
         Rings must come round to show who refills them too early; of all tiles of a persistent kernel no run sees the
         end.

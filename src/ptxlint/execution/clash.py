@@ -11,12 +11,9 @@ from ptxlint.execution.conflict import Access, Conflict, Failure, Interval, Spac
 from ptxlint.execution.conflict_kinds import (
     Mistake,
     connected,
-    is_consumed,
-    is_guess,
     is_relaxed,
     mistake,
 )
-from ptxlint.execution.contents import by_contents
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.reuse import Return, Reuse, causes
 from ptxlint.execution.story import Names, counted, in_words
@@ -251,10 +248,8 @@ def contested(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
     if not execution.contested or execution.defects:
         return ()
     names = Names.of(execution)
-    guessed = by_contents(execution.cfg)
-    real = [conflict for conflict in execution.contested if not is_guess(conflict, guessed)]
     found = []
-    for conflicts in connected(execution.body, real):
+    for conflicts in connected(execution.body, execution.contested):
         way = path(conflicts[0], execution.conflict_events)
         kind = mistake(conflicts, way, execution)
         found.append(Clash(kind, conflicts, execution, names, way, is_guessed))
@@ -267,14 +262,8 @@ def clashes(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
     found = []
     if not execution.conflicts:
         return ()
-    guessed = by_contents(execution.cfg)
     hinges = bool(execution.defects) and not any(defect.is_certain for defect in execution.defects)
-    real = [
-        conflict
-        for conflict in execution.conflicts
-        if not is_consumed(conflict, execution) and not is_guess(conflict, guessed)
-    ]
-    for conflicts, again in causes(connected(execution.body, real), execution):
+    for conflicts, again in causes(connected(execution.body, execution.conflicts), execution):
         if again is not None:
             conflicts = (again.conflict, *(c for c in conflicts if c is not again.conflict))
         elif execution.defects:

@@ -24,8 +24,8 @@ from ptxlint.execution.clock import (
 from ptxlint.execution.conflict import Access, Conflict, Failure, Space
 from ptxlint.execution.engine import Execution
 from ptxlint.execution.trace import Event, Kind
-from ptxlint.execution.ways import RELEASES, Warps, origin, path, place, warps_of
-from ptxlint.ir import Instruction, Register
+from ptxlint.execution.ways import RELEASES, Warps, is_by, place, warps_of
+from ptxlint.ir import Instruction
 from ptxlint.isa import Proxy
 
 
@@ -109,62 +109,6 @@ def connected(body: Sequence[Instruction], conflicts: Iterable[Conflict]) -> lis
     return [tuple(members) for _, members in groups]
 
 
-def is_consumed(conflict: Conflict, execution: Execution) -> bool:
-    """Whether the first access is a load whose warp has used what it loaded before it released anything.
-
-    A use of the registers waits for them, so nothing of the load is left. Source: PTX ISA, *tcgen05.ld*. A `mov` is no
-    use: it gives the registers other names, and ptxas makes no instruction of it.
-    """
-    first = conflict.first
-    if first.moment.line[0] != TENSOR_LOAD:
-        return False
-    if not origin(first).isdisjoint(warps_of(conflict.second.agent)):
-        return True
-    way = path(conflict, execution.conflict_events)
-    return bool(way) and _is_used(execution, first, way[0])
-
-
-def _is_used(execution: Execution, load: Access, release: Event) -> bool:
-    """Whether every way from a load to a release, over back edges too, leads over a use of what was loaded.
-
-    A way over synchronization at which the warp has not been meanwhile is not that of the run.
-    """
-    cfg, own = execution.cfg, origin(load)
-    meanwhile = execution.conflict_events[load.when : release.order + 1]
-    visited = {event.point for event in meanwhile if _is_by(event, own)}
-    ends = {point for point in execution.points - visited if cfg.body[point].guard is None} | {release.point}
-    block = cfg.block_of[load.point]
-    waiting = [(block, load.point + 1, frozenset(isa.writes(cfg.body[load.point])))]
-    seen: set[tuple[int, frozenset[Register]]] = set()
-    while waiting:
-        block, start, held = waiting.pop()
-        end = next((point for point in range(start, cfg.blocks[block].stop) if point in ends), None)
-        left = _unused(cfg.body[start : cfg.blocks[block].stop if end is None else end], held)
-        if left is not None and end == release.point:
-            return False
-        for edge in cfg.blocks[block].successors if end is None else ():
-            if left is not None and (edge.target, left) not in seen:
-                seen.add((edge.target, left))
-                waiting.append((edge.target, cfg.blocks[edge.target].start, left))
-    return True
-
-
-def _unused(run: Iterable[Instruction], held: frozenset[Register]) -> frozenset[Register] | None:
-    """The registers that hold loaded values after a run of instructions; None when one of these uses a value."""
-    for instruction in run:
-        is_read = not held.isdisjoint(isa.reads(instruction))
-        if is_read and instruction.opcode != "mov":
-            return None
-        written = frozenset(isa.writes(instruction))
-        held = held | written if is_read else held - written
-    return held
-
-
-def is_guess(conflict: Conflict, guessed: Collection[tuple[int, bool]]) -> bool:
-    """Whether one of the accesses finds its place by contents of memory; `guessed` as `by_contents` has it."""
-    return any((access.point, access.space is Space.GLOBAL) in guessed for access in (conflict.first, conflict.second))
-
-
 def mistake(conflicts: Sequence[Conflict], path: Sequence[Event], execution: Execution) -> Mistake:
     """The mistake that connected conflicts come from; `path` is that of the first of them."""
     first, second = conflicts[0].first, conflicts[0].second
@@ -226,11 +170,11 @@ _ALLOCATION = {
 def _wgmma(first: Access, second: Access, path: Sequence[Event], events: Sequence[Event]) -> Mistake:
     """Operands are still being read: by which way did the others, or the warp itself, come to touch them?"""
     own = warps_of(first.agent)
-    if not any(e.kind is Kind.COMMIT and _is_by(e, own) for e in events[first.when :]):
+    if not any(e.kind is Kind.COMMIT and is_by(e, own) for e in events[first.when :]):
         return Mistake.WGMMA_UNCOMMITTED
     if not path and _waits_first(own, events[first.when :]):
         return Mistake.SHARED_RACE
-    between = path or [e for e in events[first.when : second.when] if e.kind in RELEASES and _is_by(e, own)]
+    between = path or [e for e in events[first.when : second.when] if e.kind in RELEASES and is_by(e, own)]
     release = next((event for event in between if event.kind in RELEASES), None)
     return Mistake.WGMMA_RELEASED if release is None or release.kind is Kind.ARRIVE else Mistake.WGMMA_WAIT_LATE
 
@@ -239,7 +183,7 @@ def _waits_first(warps: Warps, events: Sequence[Event]) -> bool:
     """Whether warps wait for the groups that they commit before they release anything."""
     commits = 0
     for event in events:
-        if _is_by(event, warps):
+        if is_by(event, warps):
             commits += event.kind is Kind.COMMIT
             if event.kind in RELEASES:
                 return False
@@ -262,7 +206,7 @@ def _commits(first: Access, execution: Execution) -> list[Event]:
 def _waited_commits(first: Access, execution: Execution, by: Warps | None = None) -> list[Event]:
     """Those of them to barriers that somebody, or one of these warps, waits on or looks at."""
     looks = (event for event in execution.conflict_events if event.kind in (Kind.WAIT, Kind.POLL))
-    asked = {event.object for event in looks if by is None or _is_by(event, by)}
+    asked = {event.object for event in looks if by is None or is_by(event, by)}
     return [event for event in _commits(first, execution) if event.object in asked]
 
 
@@ -309,7 +253,3 @@ def reaches(cfg: Cfg, start: int, goal: int) -> bool:
                 seen.add(edge.target)
                 waiting.append(edge.target)
     return False
-
-
-def _is_by(event: Event, warps: Warps) -> bool:
-    return event.agent is not None and not warps.isdisjoint(warps_of(event.agent))

@@ -20,6 +20,7 @@ from ptxlint.execution import (
     components,
     diagnosis,
     events,
+    exempt,
     inline,
     inputs,
     layout,
@@ -297,23 +298,25 @@ class _Engine:
         program = replace(
             lower.lower(self.cfg, wider, self.layout, frozenset(data), frozenset(maps), self.closures),
             initializers=self.runner.program.initializers,
-            extents=ordered.box_extents(runs[0].machine.events),
+            extents=dict(e for run in reversed(runs) for e in ordered.box_extents(run.machine.events).items()),
         )
         binding = runs[0].binding
         stores = ordered.store_extents(program, binding, body)
         program = replace(program, extents={**program.extents, **stores})
         sizes = ordered.FEW_TRIPS if self._may_skip_fences() else ()
-        few = (self.runner.binding(binding.block, binding.cluster, size) for size in sizes)
+        few = [self.runner.binding(binding.block, binding.cluster, size) for size in sizes]
         away = (run.binding for run in runs if run.binding is not binding)
         first = NOT_ORDERED
         for again in (binding, *away, *few):
             found = run_ordered(program, again)
-            if again.inputs.size in ordered.FEW_TRIPS:
-                unfenced = (conflict for conflict in found.conflicts if conflict.failure is Failure.UNFENCED)
-                found = replace(found, conflicts=tuple(unfenced))
-            if found.conflicts:
-                return self._confirmed(found, program, again, run_ordered)
-            first = first if first.events else found
+            conflicts = exempt.real(found.conflicts, self.cfg, self.seeds, found.events)
+            if again in few:
+                conflicts = tuple(conflict for conflict in conflicts if conflict.failure is Failure.UNFENCED)
+            else:
+                conflicts = self._confirmed(conflicts, program, again, run_ordered)
+            if conflicts:
+                return replace(found, conflicts=conflicts)
+            first = first if first.events else replace(found, conflicts=())
         return first
 
     def _in_likely_rows(self, best: list[Run]) -> tuple[list[Run], Ordered]:
@@ -334,19 +337,20 @@ class _Engine:
         return best, conflicts
 
     def _confirmed(
-        self, found: Ordered, program: Program, binding: Binding, run_ordered: Callable[[Program, Binding], Ordered]
-    ) -> Ordered:
+        self,
+        kept: tuple[Conflict, ...],
+        program: Program,
+        binding: Binding,
+        run_ordered: Callable[[Program, Binding], Ordered],
+    ) -> tuple[Conflict, ...]:
         """Conflicts without those that other integers make go away, where host code relates the integers: a structure,
         or words of memory, that the assumed values contradict."""
-        kept = found.conflicts
-        if self.has_related_inputs and binding.inputs.size not in ordered.FEW_TRIPS:
-            for size in _other_sizes(binding.inputs.size):
-                assumed = self.runner.binding(binding.block, binding.cluster, size).inputs
-                other = run_ordered(program, replace(binding, inputs=assumed))
-                if not other.is_clean:
-                    continue
+        for size in _other_sizes(binding.inputs.size) if kept and self.has_related_inputs else ():
+            assumed = self.runner.binding(binding.block, binding.cluster, size).inputs
+            other = run_ordered(program, replace(binding, inputs=assumed))
+            if other.is_clean:
                 kept = tuple(conflict for conflict in kept if ordered.is_alike(conflict, other.conflicts))
-        return replace(found, conflicts=kept)
+        return kept
 
     def _may_skip_fences(self) -> bool:
         """Whether assumed integers decide if a proxy fence runs, or in a kernel with such fences a write for them."""
@@ -387,7 +391,7 @@ class _Engine:
             conflicts.conflicts,
             conflicts.events,
             conflicts.accesses,
-            conflicts.contested,
+            exempt.real(conflicts.contested, self.cfg, self.seeds, conflicts.events),
             reason,
             conflicts.is_whole,
             self.has_unknown_rows,

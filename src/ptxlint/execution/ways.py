@@ -106,3 +106,8 @@ def target(event: Event) -> object | None:
 def warps_of(agent: Agent) -> Warps:
     """The warps that threads belong to."""
     return frozenset((agent.rank, thread // WARP) for thread in agent.threads)
+
+
+def is_by(event: Event, warps: Warps) -> bool:
+    """Whether one of these warps took part in an event."""
+    return event.agent is not None and not warps.isdisjoint(warps_of(event.agent))
