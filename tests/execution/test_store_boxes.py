@@ -16,11 +16,11 @@ STORE, OTHER, WRITE, SCRATCH = 0, 1, 2, 3
 BODY = kernel("add.u32 %r1, %r1, 1; add.u32 %r2, %r2, 1; add.u32 %r3, %r3, 1; add.u32 %r4, %r4, 1;").cfg.body
 
 
-def access(point: int, interval: Interval, warp: int = 0) -> Access:
+def access(point: int, interval: Interval, warp: int = 0, turn: int = 1) -> Access:
     is_write = point in (WRITE, SCRATCH)
     moment = Moment(("warp", 0, warp), 1)
     return Access(
-        Space.SHARED, interval, is_write, Proxy.GENERIC, moment, point, Agent(0, (32 * warp,)), warp, 1, 0, False, ""
+        Space.SHARED, interval, is_write, Proxy.GENERIC, moment, point, Agent(0, (32 * warp,)), warp, turn, 0, False, ""
     )
 
 
@@ -50,9 +50,13 @@ class TestExtents:
         assert extents(written, stored(STORE, 0), stored(OTHER, 512)) == {STORE: 512, OTHER: 512}
 
     def test_only_what_was_written_since_the_last_time(self) -> None:
-        first, second = access(WRITE, (0, 512)), access(WRITE, (512, 1024))
+        first, second = access(WRITE, (0, 512)), access(WRITE, (512, 1024), turn=2)
         history = [first, stored(STORE, 0), second, first, stored(STORE, 0)]
         assert extents(*history) == {STORE: 512}
+
+    def test_what_warps_that_lag_behind_write_in_the_same_turn(self) -> None:
+        late, next_turn = access(WRITE, (512, 1024), warp=1), access(WRITE, (1024, 2048), warp=1, turn=2)
+        assert extents(access(WRITE, (0, 512)), stored(STORE, 0), late, next_turn) == {STORE: 1024}
 
     def test_the_least_of_all_executions(self) -> None:
         history = [access(WRITE, (0, 1024)), stored(STORE, 0), access(WRITE, (2048, 2560)), stored(STORE, 2048)]

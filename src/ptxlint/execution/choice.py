@@ -15,6 +15,7 @@ from ptxlint.execution.program import Binding
 from ptxlint.execution.runs import ENOUGH_PHASES, STEPS, Run, Runner
 from ptxlint.execution.schedule import SCHEDULES
 from ptxlint.execution.shapes import Shapes, concerns_cluster
+from ptxlint.execution.trace import Fault
 from ptxlint.launch import Dimensions
 
 ALL_STEPS = 400_000
@@ -41,18 +42,23 @@ LONG = 800
 LONG_STEPS = 12_000
 """Steps after which that run is cut: what happens at the end the others show."""
 
+AHEAD = frozenset({Fault.OVERTAKE, Fault.OVER_ARRIVAL})
+"""What a run shows where one side does not wait for the other."""
+
 MOST_VARIED = 24
 """Parameter words that are varied one by one to reach more."""
 
 
 class Choice:
     """Tries launch shapes and inputs of one kernel. `alternatives` holds, for shapes under which some inputs end in a
-    fault, the run under others that reached most and went well."""
+    fault, the run under others that reached most and went well; `overtaken` the long runs in which somebody runs ahead.
+    """
 
     def __init__(self, runner: Runner, cfg: Cfg) -> None:
         self.runner = runner
         self.cfg = cfg
         self.alternatives: dict[tuple[Dimensions, Dimensions], Run] = {}
+        self.overtaken: dict[tuple[Dimensions, Dimensions], Run] = {}
         self.reads_position = any(
             slot.kind == "special" and slot.name.startswith(("%ctaid", "%clusterid"))
             for slot in runner.program.slots.index
@@ -170,7 +176,9 @@ class Choice:
         if first.binding.inputs.size >= LONG or not first.is_clean:
             return []
         binding = self.runner.binding(first.binding.block, first.binding.cluster, LONG)
-        run = self.runner.go(replace(binding, cut=LONG_STEPS), SCHEDULES[0])
+        run = self.runner.go(replace(binding, cut=LONG_STEPS), SCHEDULES[-1])
+        if not run.is_clean and {incident.fault for incident in run.machine.incidents} <= AHEAD:
+            self.overtaken[first.binding.block, first.binding.cluster] = run
         is_longer = first.binding.inputs.size in SMALL_SIZES or _phases(run) > _phases(first)
         return [run] if run.is_clean and is_longer else []
 

@@ -171,6 +171,8 @@ class _Engine:
             same = [run.machine for run in best if run.binding is best[0].binding]
             found = [self._judged(self._defect(i, best[0]), best[0], tried) for i in disputes(same)]
             best, conflicts = self._in_likely_rows(best)
+            conflicts = self._ahead(best[0], conflicts)
+            found += self._lapping(best[0], conflicts)
             return self._result(tuple(best), tuple(d for d in found if d), conflicts)
         judged = [self._judged(defect, best[0], tried) for defect in list(self._defects(best))]
         defects = tuple(defect for defect in judged if defect is not None)
@@ -180,12 +182,37 @@ class _Engine:
             if all(run.is_clean for run in calm):
                 self.hinging.clear()
                 self.unreached = False
-                return self._result(tuple(calm), (), self._conflicts(calm))
+                conflicts = self._ahead(calm[0], self._conflicts(calm))
+                return self._result(tuple(calm), tuple(self._lapping(calm[0], conflicts)), conflicts)
         overtaken = self._overtaken(defects)
         if overtaken:
             conflicts = self._conflicts(best[:1], ordered.run_overtaken)
             return self._result(tuple(best), overtaken if conflicts.conflicts else defects, conflicts)
         return self._result(tuple(best), defects)
+
+    def _ahead(self, first: Run, conflicts: Ordered) -> Ordered:
+        """Conflicts, or where there are none those of a long run in which one side runs ahead."""
+        ahead = self.choice.overtaken.get((first.binding.block, first.binding.cluster))
+        if ahead is None or conflicts.conflicts:
+            return conflicts
+        for run_ordered in (ordered.run_ordered, ordered.run_overtaken):
+            found = self._conflicts([ahead], run_ordered)
+            if found.conflicts:
+                return found
+        return conflicts
+
+    def _lapping(self, first: Run, conflicts: Ordered) -> list[Defect]:
+        """The faults of that long run where there are no conflicts, if other large integers show them as well."""
+        ahead = self.choice.overtaken.get((first.binding.block, first.binding.cluster))
+        is_guessed = not self.launch.cluster and first.binding.cluster_size > 1
+        if ahead is None or conflicts.conflicts or is_guessed:
+            return []
+        for size in _other_sizes(ahead.binding.inputs.size):
+            assumed = self.runner.binding(ahead.binding.block, ahead.binding.cluster, size).inputs
+            other = self.runner.go(replace(ahead.binding, inputs=assumed), ahead.schedule)
+            if {i.point for i in other.machine.incidents}.isdisjoint(i.point for i in ahead.machine.incidents):
+                return []
+        return list(self._defects([ahead]))
 
     def _overtaken(self, defects: Sequence[Defect]) -> tuple[Defect, ...]:
         """The phases that were overtaken in the run of the defects, if these are no more than symptoms."""

@@ -103,11 +103,13 @@ def run_overtaken(program: Program, binding: Binding) -> Ordered:
     """
     for schedule in SCHEDULES:
         machine, order = _run(program, binding, schedule)
-        if machine is None or machine.blocked or any(i.fault is not Fault.OVERTAKE for i in machine.incidents):
+        is_stuck = machine is None or (machine.blocked and not machine.is_cut)
+        if machine is None or is_stuck or any(i.fault is not Fault.OVERTAKE for i in machine.incidents):
             continue
         conflicts = [conflict for conflict in order.conflicts.values() if conflict.filled is not None]
         if conflicts:
-            return _with_accesses(program, binding, schedule, conflicts, tuple(machine.events))
+            found = _with_accesses(program, binding, schedule, conflicts, tuple(machine.events))
+            return replace(found, is_whole=False)
     return NOT_ORDERED
 
 

@@ -81,20 +81,31 @@ def _is_copy(access: Access) -> bool:
 
 
 def _written(history: Sequence[Access], at: int, body: Sequence[Instruction]) -> Iterator[Interval]:
-    """What the writer of a store's first bytes wrote since the store was last run there, the last writes first."""
+    """What the writer of a store's first bytes wrote since the store was last run there.
+
+    Warps that lag behind may do their part of it after the store: that is what a missing barrier looks like.
+    """
     store = history[at]
     start = store.interval[0]
     writer = None
-    intervals: list[tuple[object, Interval]] = []
+    earlier: list[tuple[object, Access]] = []
     for access in reversed(history[:at]):
         if access.point == store.point and access.interval[0] == start:
             break
         if access.is_write:
             here = place(body, access)
-            intervals.append((here, access.interval))
+            earlier.append((here, access))
             if writer is None and access.interval[0] <= start < access.interval[1]:
                 writer = here
-    return (interval for here, interval in intervals if here == writer)
+    turns: dict[tuple[int, int], int] = {}
+    for origin, access in earlier:
+        if origin == writer:
+            key = (access.point, access.agent.rank)
+            turns[key] = max(access.turn, turns.get(key, 0))
+            yield access.interval
+    for access in history[at + 1 :]:
+        if access.is_write and access.turn <= turns.get((access.point, access.agent.rank), 0):
+            yield access.interval
 
 
 def _reach(start: int, intervals: Iterator[Interval]) -> int:
