@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ptxlint.execution.clock import Moment
@@ -67,6 +69,14 @@ class TestExtents:
         assert store_extents(history, frozenset({STORE}), BODY, is_whole=False) == {}
         again = [*history, *history]
         assert store_extents(again, frozenset({STORE}), BODY, is_whole=False) == {STORE: 512}
+
+    def test_a_store_before_its_first_bytes_are_there_shows_nothing(self) -> None:
+        late = access(WRITE, (0, 512), turn=2)
+        assert extents(access(WRITE, (0, 512)), stored(STORE, 0), stored(STORE, 0), late) == {STORE: 512}
+
+    def test_the_map_that_a_store_uses_is_none_of_its_bytes(self) -> None:
+        used = replace(stored(STORE, 1 << 40), space=Space.GLOBAL)
+        assert extents(access(WRITE, (0, 512)), stored(STORE, 0), used) == {STORE: 512}
 
     def test_a_row_at_least(self) -> None:
         assert extents(stored(STORE, 0)) == {STORE: 128}

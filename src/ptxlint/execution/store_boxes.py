@@ -2,7 +2,8 @@
 
 A store is no larger than the run of bytes that one place of the source, or one copy, has written from the store's
 address on since the store before; nor does it reach the next place that a tensor copy names. All executions of one
-instruction have boxes of one size, so the least of what they show holds for it.
+instruction have boxes of one size, so the least of what they show holds for it; one whose first bytes are not written
+yet shows nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ptxlint import isa
 from ptxlint.execution.clock import Clock
-from ptxlint.execution.conflict import Access, Interval
+from ptxlint.execution.conflict import Access, Interval, Space
 from ptxlint.execution.order import Order
 from ptxlint.execution.schedule import OutOfBudgetError
 from ptxlint.execution.shadow import Place
@@ -59,10 +60,12 @@ def tensor_stores(body: Sequence[Instruction]) -> frozenset[int]:
 def store_extents(
     history: Sequence[Access], stores: frozenset[int], body: Sequence[Instruction], *, is_whole: bool = True
 ) -> Mapping[int, int]:
-    """Bytes of the boxes of tensor stores; `history` has the stores and all writes of a run in order.
+    """Bytes of the boxes of tensor stores; `history` has the stores, with the maps that they use, and all writes of a
+    run in order.
 
     Where it is not whole, a store that was run once may have neighbours yet to be seen: nothing is said of it.
     """
+    history = [access for access in history if access.space is Space.SHARED]
     named = sorted({access.interval[0] for access in history if access.point in stores or _is_copy(access)})
     seen: dict[int, list[int]] = {}
     for at, access in enumerate(history):
@@ -73,7 +76,11 @@ def store_extents(
             stop = _reach(start, _written(history, at, body))
             sizes.append((stop if following is None else min(stop, following)) - start)
     enough = 1 if is_whole else 2
-    return {point: max(LEAST, min(sizes)) for point, sizes in seen.items() if point in stores and len(sizes) >= enough}
+    return {
+        point: max(LEAST, min((size for size in sizes if size), default=LEAST))
+        for point, sizes in seen.items()
+        if point in stores and len(sizes) >= enough
+    }
 
 
 def _is_copy(access: Access) -> bool:
