@@ -74,6 +74,15 @@ class TestCounting:
         look = "mbarrier.test_wait.parity.shared::cta.b64 %p5, [bars], 0;"
         assert Fault.OVERTAKE not in faults(run(initialized() + ARRIVE + look + ARRIVE, 1))
 
+    @pytest.mark.parametrize(("waits", "is_overtaken"), [(True, False), (False, True)])
+    def test_a_phase_that_is_told_to_two_ctas_and_seen_in_one(self, waits: bool, is_overtaken: bool) -> None:
+        """As a multicast commit tells it; where it is seen in neither, it is overtaken."""
+        told = ARRIVE + "mbarrier.arrive.shared::cluster.b64 _, [%r7];\n"
+        snippet = initialized() + "barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r6, %cluster_ctarank;"
+        snippet += "mov.u32 %r7, bars; mapa.shared::cluster.u32 %r7, %r7, 1; setp.ne.u32 %p6, %r6, 0; @%p6 bra DONE;"
+        snippet += told + wait() * waits + told + "DONE: barrier.cluster.arrive; barrier.cluster.wait;"
+        assert (Fault.OVERTAKE in faults(run(snippet, 1, 2))) is is_overtaken
+
     def test_history_by_phase(self) -> None:
         machine = run(initialized(2) + ARRIVE + ARRIVE + wait() + ARRIVE, 1)
         barrier = machine.mbarriers[1024]
@@ -176,6 +185,19 @@ class TestCopies:
         machine = run(initialized(2) + self.EXPECT + self.TENSOR + peek + self.EXPECT + wait())
         assert not machine.blocked
         assert machine.mbarriers[1024].phase == 1
+
+    @pytest.mark.parametrize("sender", [0, 1])
+    def test_boxes_land_first_in_the_cta_that_sent_them_first(self, sender: int) -> None:
+        """The other CTA sends its own once it hears that the first one has."""
+        far = "@%p1 mbarrier.arrive.shared::cluster.b64 _, [%r7];\n"
+        heard = wait(label="HEARD").replace("[bars]", "[bars+8]")
+        snippet = initialized() + "barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r6, %cluster_ctarank;"
+        snippet += f"mov.u32 %r7, bars+8; mapa.shared::cluster.u32 %r7, %r7, {1 - sender};"
+        snippet += f"setp.ne.u32 %p6, %r6, {sender}; @%p6 bra SECOND;" + self.TENSOR + self.EXPECT + far + "bra BOTH;"
+        snippet += "SECOND:" + heard + self.TENSOR[self.TENSOR.index("ld.param") :] + self.EXPECT + "BOTH:" + wait()
+        found = run(snippet + "barrier.cluster.arrive; barrier.cluster.wait;", 32, 2)
+        waits = [event.object for event in happened(found, Kind.WAIT) if event.object in (1024, 1 << 24 | 1024)]
+        assert waits == [sender << 24 | 1024, (1 - sender) << 24 | 1024]
 
     def test_no_box_no_phase(self) -> None:
         assert run(initialized() + self.EXPECT + wait()).blocked

@@ -40,6 +40,20 @@ class TestBoxes:
     def test_the_only_copy_of_a_phase_brings_all(self) -> None:
         assert box_extents([copy(1, 2048), expectation(512)]) == {1: 512}
 
+    def test_what_the_others_have_no_room_for(self) -> None:
+        """Two boxes of 1024 and 256 bytes a stage, and behind them memory that no copy fills."""
+        stages = [event for at in (2048, 8192) for event in (copy(1, at), copy(2, at + 1024))]
+        in_turn = [event._replace(phase=turn // 2) for turn, event in enumerate(stages)]
+        expected = [expectation(1280)._replace(phase=phase) for phase in (0, 1)]
+        assert box_extents([*in_turn, *expected]) == {1: 640, 2: 256}
+
+    def test_what_is_known_of_both(self) -> None:
+        """The second one's room is 2048 bytes more than it takes, so the first one takes 2048 less than its room."""
+        stages = [event for at in (2048, 45056) for event in (copy(1, at), copy(2, at + 32768))]
+        in_turn = [event._replace(phase=turn // 2) for turn, event in enumerate(stages)]
+        expected = [expectation(40960)._replace(phase=phase) for phase in (0, 1)]
+        assert box_extents([*in_turn, *expected]) == {1: 30720, 2: 8192}
+
     def test_the_last_of_several_has_no_bound(self) -> None:
         assert box_extents([copy(1, 2048), copy(2, 4096), expectation(512)]) == {1: 256}
 

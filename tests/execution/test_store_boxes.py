@@ -9,7 +9,7 @@ import pytest
 from ptxlint.execution.clock import Moment
 from ptxlint.execution.conflict import Access, Failure, Interval, Space
 from ptxlint.execution.store_boxes import store_extents, tensor_stores
-from ptxlint.execution.trace import Agent
+from ptxlint.execution.trace import Agent, Event, Kind
 from ptxlint.isa import Proxy
 
 from .running import executed, initialized, kernel
@@ -40,6 +40,14 @@ class TestExtents:
     def test_what_all_warps_wrote(self) -> None:
         written = [access(WRITE, (1024 + 256 * warp, 1280 + 256 * warp), warp) for warp in range(4)]
         assert extents(*written, stored(STORE, 1024)) == {STORE: 1024}
+
+    @pytest.mark.parametrize(("warps", "extent"), [(range(1), 1024), (range(2), 1024), (range(4), 256)])
+    def test_what_the_warp_itself_wrote_where_each_commits_its_own(self, warps: range, extent: int) -> None:
+        """Here the other warps have nothing to store."""
+        written = [access(WRITE, (1024 + 256 * warp, 1280 + 256 * warp), warp) for warp in range(4)]
+        commits = [Event(warp, Kind.COMMIT, Agent(0, (32 * warp,)), 7) for warp in warps]
+        history = (*written, stored(STORE, 1024))
+        assert store_extents(history, frozenset({STORE}), BODY, commits) == {STORE: extent}
 
     def test_not_beyond_a_gap(self) -> None:
         assert extents(access(WRITE, (0, 512)), access(WRITE, (640, 1024)), stored(STORE, 0)) == {STORE: 512}

@@ -10,6 +10,7 @@ from ptxlint.analyses.value import LeafKind, Value, leaves
 from ptxlint.cfg import Block, Cfg
 from ptxlint.classes import dataclass
 from ptxlint.execution.engine import Execution
+from ptxlint.execution.layout import OFFSET_MASK
 from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Event, Kind
 
@@ -109,15 +110,20 @@ def _meets_peer(execution: Execution, event: Event) -> bool:
 
 
 def unwaited_commits(execution: Execution) -> Iterator[Event]:
-    """The first commit at each place whose mbarriers no thread has waited on, looked at, or is stuck at, in any run."""
-    asked: set[int | None] = set()
+    """The first commit at each place whose mbarriers no thread has waited on, looked at, or is stuck at, in any run.
+
+    A multicast commit tells each CTA; one of them may be all who care.
+    """
+    asked: set[int] = set()
     for run in execution.runs:
-        asked |= {event.object for event in run.machine.events if event.kind in (Kind.WAIT, Kind.POLL)}
-        asked |= {strand.wanted[1] for strand in run.machine.blocked}
+        objects = (event.object for event in run.machine.events if event.kind in (Kind.WAIT, Kind.POLL))
+        asked |= {address & OFFSET_MASK for address in objects if address is not None}
+        asked |= {strand.wanted[1] & OFFSET_MASK for strand in run.machine.blocked}
     reported: set[int] = set()
     for event in execution.runs[0].machine.events if execution.runs else ():
         is_commit = event.kind is Kind.COPY and name(execution, event) == "tcgen05.commit"
-        if is_commit and event.object not in asked and event.point not in reported:
+        is_asked = event.object is not None and event.object & OFFSET_MASK in asked
+        if is_commit and not is_asked and event.point not in reported:
             reported.add(event.point)
             yield event
 

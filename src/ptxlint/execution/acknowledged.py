@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ptxlint.execution.layout import OFFSET_MASK
 from ptxlint.execution.trace import Event, Kind
 from ptxlint.execution.ways import RELEASES, target, warps_of
 
@@ -72,3 +73,11 @@ def is_passed_over(
     asked = [e.amount for e in events if e.object == address and e.kind in (Kind.WAIT, Kind.POLL)]
     asked += [parity for _, wanted, parity in blocked if wanted == address]
     return bool(asked) and (asked[0] ^ phase) & 1 == 1
+
+
+def is_twin(address: int, other: int) -> bool:
+    """Whether two mbarriers are one variable, in the same CTA or in two of a cluster.
+
+    An arrival that goes to all CTAs, such as a multicast commit, is often waited for in one of them alone.
+    """
+    return (address ^ other) & OFFSET_MASK == 0

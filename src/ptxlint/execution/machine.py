@@ -10,7 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from ptxlint.classes import dataclass
-from ptxlint.execution.acknowledged import is_acknowledged, is_passed_over
+from ptxlint.execution.acknowledged import is_acknowledged, is_passed_over, is_twin
 from ptxlint.execution.barriers import MOST_ARRIVALS, Arrival, ClusterBarrier, Copy, Mbarrier, NamedBarrier
 from ptxlint.execution.boxes import misfits
 from ptxlint.execution.layout import OFFSET_MASK, PARAMETER_WINDOW, RANK_SHIFT
@@ -106,7 +106,7 @@ class Machine:
         self._serial = 0
         self._reported: set[tuple[Fault, int, int | None]] = set()
         self._early: dict[int, Incident] = {}
-        self._unneeded: list[Incident] = []
+        self._unneeded: list[tuple[Incident, bool]] = []
         self.ready: deque[Strand] = deque()
         self.blocked: dict[Strand, None] = {}
         self.ctas = [Cta(rank, binding.threads) for rank in range(binding.cluster_size)]
@@ -192,11 +192,12 @@ class Machine:
         if self.in_flight:
             self.land(self.in_flight.popleft())
             return True
-        for barrier in self.mbarriers.values():
-            if barrier.unsized and barrier.pending <= 0 and barrier.tx > 0:
-                barrier.settle()
-                self._check(barrier)
-                return True
+        unsettled = [b for b in self.mbarriers.values() if b.unsized and b.pending <= 0 and b.tx > 0]
+        if unsettled:
+            barrier = min(unsettled, key=self._turn)
+            barrier.settle()
+            self._check(barrier)
+            return True
         polls = [s for s in self.blocked if s.state == "polling"]
         if polls:
             for strand in sorted(polls, key=lambda s: s.order):
@@ -204,6 +205,14 @@ class Machine:
                 self._wake(strand)
             return True
         return self._release_joins()
+
+    def _turn(self, barrier: Mbarrier) -> int:
+        """When the tensor copies that signal an mbarrier land: in a cluster in the order in which they were sent.
+
+        A CTA whose copies landed before those of another would run ahead of what the other has yet to send to it.
+        Within one CTA the barriers take turns.
+        """
+        return barrier.unsized[0].order if len(self.ctas) > 1 else barrier.init_order
 
     def _release_joins(self) -> bool:
         """Let parked lanes go on without the lanes of their warp that they were to meet."""
@@ -519,8 +528,9 @@ class Machine:
         early = self._early.pop(barrier.address, None)
         if early is None or not barrier.is_unseen:
             return
-        if is_acknowledged(self.events[: early.order], barrier.address, early.details["phase"] - 1):
-            self._unneeded.append(early)
+        is_told = is_acknowledged(self.events[: early.order], barrier.address, early.details["phase"] - 1)
+        if is_told or any(other != barrier.address and is_twin(other, barrier.address) for other in self.mbarriers):
+            self._unneeded.append((early, is_told))
         else:
             self._admit(early)
 
@@ -532,11 +542,16 @@ class Machine:
                     self._admit(incident)
 
     def _note_needed(self) -> None:
-        """Overtaken phases that somebody waited for after all."""
+        """Overtaken phases that somebody waited for after all, or for which nobody speaks in another CTA either."""
         blocked = [strand.wanted for strand in self.blocked]
-        for early in self._unneeded:
-            assert early.object is not None
-            if not is_passed_over(self.events[early.order :], blocked, early.object, early.details["phase"] - 1):
+        asked = {event.object for event in self.events if event.kind in (Kind.WAIT, Kind.POLL)}
+        asked.update(address for _, address, _ in blocked)
+        for early, is_told in self._unneeded:
+            address = early.object
+            assert address is not None
+            later = self.events[early.order :]
+            is_over = is_told and is_passed_over(later, blocked, address, early.details["phase"] - 1)
+            if not is_over and (address in asked or not any(is_twin(address, other) for other in asked if other)):
                 self._admit(early)
 
     def _wake_waiters(self, address: int) -> None:

@@ -120,8 +120,9 @@ def store_extents(program: Program, binding: Binding, body: Sequence[Instruction
         return {}
     watched = frozenset[int | str](stores) | {name_of(instruction) for instruction in body} | {COPY}
     record = Record(watched, stores)
-    machine = _ended(Machine(program, binding, SCHEDULES[0], ORDERED_STEPS, order=record))
-    return boxes_of_stores(record.history, stores, body, is_whole=machine is not None)
+    machine = Machine(program, binding, SCHEDULES[0], ORDERED_STEPS, order=record)
+    is_whole = _ended(machine) is not None
+    return boxes_of_stores(record.history, stores, body, machine.events, is_whole=is_whole)
 
 
 def _run(
@@ -163,29 +164,40 @@ def _with_accesses(
 def box_extents(happened: Sequence[Event]) -> dict[int, int]:
     """Bytes of each copy's tensor box: all that its phase expects where it is the only copy.
 
-    Else the room up to the next place that is filled, no more than its share.
+    Else what its phase expects beyond the room of all other copies, room being the bytes up to the next place that is
+    filled. Where that is nothing, its own room, but no more than its share.
     """
     filled: dict[int, set[int]] = {}
     expected: dict[tuple[int, int], int] = {}
-    sharing: dict[tuple[int, int], int] = {}
-    used: dict[int, set[tuple[int, int]]] = {}
+    sharing: dict[tuple[int, int], list[int]] = {}
     for event in happened:
         use = (event.object or 0, event.phase)
         if event.kind is Kind.COPY and event.source >= 0:
             filled.setdefault(event.point, set()).add(event.source)
-            used.setdefault(event.point, set()).add(use)
-            sharing[use] = sharing.get(use, 0) + 1
+            sharing.setdefault(use, []).append(event.point)
         elif event.kind is Kind.EXPECT:
             expected[use] = expected.get(use, 0) + event.amount
     places = sorted({place for places in filled.values() for place in places})
     following = dict(itertools.pairwise(places))
+    rooms = {point: [following[place] - place for place in own if place in following] for point, own in filled.items()}
+    room = {point: min(found) for point, found in rooms.items() if found}
+    phases = [(expected[use], copies) for use, copies in sharing.items() if expected.get(use)]
     extents = {}
-    for point, own in filled.items():
-        room = [following[place] - place for place in own if place in following]
-        share = [expected[use] // sharing[use] for use in used[point] if expected.get(use)]
-        alone = [expected[use] for use in used[point] if expected.get(use) and sharing[use] == 1]
+    for point in filled:
+        own = [(size, copies) for size, copies in phases if point in copies]
+        alone = [size for size, copies in own if len(copies) == 1]
         if alone:
             extents[point] = max(LEAST_BOX, min(alone))
-        elif room and share:
-            extents[point] = max(LEAST_BOX, min(*room, *share))
+        elif own and point in room:
+            least = min(_beyond(size, copies, point, room) for size, copies in own)
+            share = min(size // len(copies) for size, copies in own)
+            extents[point] = max(LEAST_BOX, min(room[point], least if least > 0 else share))
     return extents
+
+
+def _beyond(size: int, copies: Sequence[int], point: int, room: Mapping[int, int]) -> int:
+    """What is left of the bytes of a phase for one of its copies when all others take their room; 0 where one has no
+    bound."""
+    others = list(copies)
+    others.remove(point)
+    return size - sum(room[other] for other in others) if all(other in room for other in others) else 0

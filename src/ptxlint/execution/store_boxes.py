@@ -1,9 +1,9 @@
 """How many bytes a tensor store reads, which the PTX does not say: what was written for it.
 
 A store is no larger than the run of bytes that one place of the source, or one copy, has written from the store's
-address on since the store before; nor does it reach the next place that a tensor copy names. All executions of one
-instruction have boxes of one size, so the least of what they show holds for it; one whose first bytes are not written
-yet shows nothing.
+address on since the store before; nor does it reach the next place that a tensor copy names. Where each warp that wrote
+commits groups of its own, each stores what it wrote itself. All executions of one instruction have boxes of one size,
+so the least of what they show holds for it; one whose first bytes are not written yet shows nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ptxlint.execution.conflict import Access, Interval, Space
 from ptxlint.execution.order import Order
 from ptxlint.execution.schedule import OutOfBudgetError
 from ptxlint.execution.shadow import Place
-from ptxlint.execution.ways import place
+from ptxlint.execution.trace import Agent, Event, Kind
+from ptxlint.execution.ways import Warps, place, warps_of
 from ptxlint.ir import Instruction
 from ptxlint.isa import Mode
 
@@ -58,7 +59,12 @@ def tensor_stores(body: Sequence[Instruction]) -> frozenset[int]:
 
 
 def store_extents(
-    history: Sequence[Access], stores: frozenset[int], body: Sequence[Instruction], *, is_whole: bool = True
+    history: Sequence[Access],
+    stores: frozenset[int],
+    body: Sequence[Instruction],
+    events: Sequence[Event] = (),
+    *,
+    is_whole: bool = True,
 ) -> Mapping[int, int]:
     """Bytes of the boxes of tensor stores; `history` has the stores, with the maps that they use, and all writes of a
     run in order.
@@ -73,7 +79,7 @@ def store_extents(
         if access.point in stores and len(sizes) < MOST_LOOKED_AT:
             start = access.interval[0]
             following = next((other for other in named if other > start), None)
-            stop = _reach(start, _written(history, at, body))
+            stop = _reach(start, _written(history, at, body, _committers(access, events)))
             sizes.append((stop if following is None else min(stop, following)) - start)
     enough = 1 if is_whole else 2
     return {
@@ -87,10 +93,23 @@ def _is_copy(access: Access) -> bool:
     return access.is_write and access.what == COPY
 
 
-def _written(history: Sequence[Access], at: int, body: Sequence[Instruction]) -> Iterator[Interval]:
+def _committers(store: Access, events: Sequence[Event]) -> Warps:
+    """The warps that commit groups where the group of a store is committed."""
+    commits = [(event.order, event.point, event.agent) for event in events if event.kind is Kind.COMMIT and event.agent]
+    own = (point for order, point, agent in commits if order >= store.when and _is_of(agent, store))
+    at = next(own, None)
+    return frozenset().union(*(warps_of(agent) for _, point, agent in commits if point == at))
+
+
+def _is_of(agent: Agent, access: Access) -> bool:
+    return agent.rank == access.agent.rank and access.agent.threads[0] in agent.threads
+
+
+def _written(history: Sequence[Access], at: int, body: Sequence[Instruction], committers: Warps) -> Iterator[Interval]:
     """What the writer of a store's first bytes wrote since the store was last run there.
 
     Warps that lag behind may do their part of it after the store: that is what a missing barrier looks like.
+    committers: the warps that commit groups where the store is; if all who wrote are among them, what its own wrote.
     """
     store = history[at]
     start = store.interval[0]
@@ -104,15 +123,15 @@ def _written(history: Sequence[Access], at: int, body: Sequence[Instruction]) ->
             earlier.append((here, access))
             if writer is None and access.interval[0] <= start < access.interval[1]:
                 writer = here
+    written = [access for origin, access in earlier if origin == writer]
     turns: dict[tuple[int, int], int] = {}
-    for origin, access in earlier:
-        if origin == writer:
-            key = (access.point, access.agent.rank)
-            turns[key] = max(access.turn, turns.get(key, 0))
-            yield access.interval
-    for access in history[at + 1 :]:
-        if access.is_write and access.turn <= turns.get((access.point, access.agent.rank), 0):
-            yield access.interval
+    for access in written:
+        key = (access.point, access.agent.rank)
+        turns[key] = max(access.turn, turns.get(key, 0))
+    later = (access for access in history[at + 1 :] if access.is_write)
+    written += [access for access in later if access.turn <= turns.get((access.point, access.agent.rank), 0)]
+    is_by_warp = committers.issuperset((access.agent.rank, access.warp) for access in written)
+    return (access.interval for access in written if not is_by_warp or access.warp == store.warp)
 
 
 def _reach(start: int, intervals: Iterator[Interval]) -> int:
