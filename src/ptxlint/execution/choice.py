@@ -51,7 +51,8 @@ MOST_VARIED = 24
 
 class Choice:
     """Tries launch shapes and inputs of one kernel. `alternatives` holds, for shapes under which some inputs end in a
-    fault, the run under others that reached most and went well; `overtaken` the long runs in which somebody runs ahead.
+    fault, the run under others that reached most and went well; `overtaken` the long runs in which somebody runs ahead,
+    unless the cluster is a guess.
     """
 
     def __init__(self, runner: Runner, cfg: Cfg) -> None:
@@ -177,7 +178,9 @@ class Choice:
             return []
         binding = self.runner.binding(first.binding.block, first.binding.cluster, LONG)
         run = self.runner.go(replace(binding, cut=LONG_STEPS), SCHEDULES[-1])
-        if not run.is_clean and {incident.fault for incident in run.machine.incidents} <= AHEAD:
+        is_guessed = not self.runner.launch.cluster and first.binding.cluster_size > 1
+        is_ahead = not run.is_clean and {incident.fault for incident in run.machine.incidents} <= AHEAD
+        if is_ahead and not is_guessed:
             self.overtaken[first.binding.block, first.binding.cluster] = run
         is_longer = first.binding.inputs.size in SMALL_SIZES or _phases(run) > _phases(first)
         return [run] if run.is_clean and is_longer else []

@@ -204,8 +204,7 @@ class _Engine:
     def _lapping(self, first: Run, conflicts: Ordered) -> list[Defect]:
         """The faults of that long run where there are no conflicts, if other large integers show them as well."""
         ahead = self.choice.overtaken.get((first.binding.block, first.binding.cluster))
-        is_guessed = not self.launch.cluster and first.binding.cluster_size > 1
-        if ahead is None or conflicts.conflicts or is_guessed:
+        if ahead is None or conflicts.conflicts:
             return []
         for size in _other_sizes(ahead.binding.inputs.size):
             assumed = self.runner.binding(ahead.binding.block, ahead.binding.cluster, size).inputs
