@@ -104,7 +104,7 @@ class Facts:
 
     @property
     def has_unknown_rows(self) -> bool:
-        """Whether under all extents of a block that goes by rows, of those that are likely, accesses conflict.
+        """Whether under each of the likely extents of a block that goes by rows other accesses conflict.
 
         Addresses and copies may then mean other bytes than in the run: nothing is told of them, and the kernel is not
         analysed. Extents without conflicts are taken for the true ones.

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ptxlint.cfg import Cfg
-from ptxlint.execution.program import Binding
-from ptxlint.execution.runs import ENOUGH_PHASES, STEPS, Run, Runner
+from ptxlint.execution.runs import ENOUGH_PHASES, STEPS, Run, Runner, varied
 from ptxlint.execution.schedule import SCHEDULES
 from ptxlint.execution.shapes import Shapes, concerns_cluster
 from ptxlint.execution.trace import Fault
@@ -161,7 +160,7 @@ class Choice:
         for word, others in itertools.product(words[:MOST_VARIED], ({}, null)):
             if reached >= self.runner.seeds or self.is_exhausted:
                 break
-            run = self.runner.go(self._with(first.binding, {**others, word: 0}), SCHEDULES[0])
+            run = self.runner.go(varied(first.binding, {**others, word: 0}), SCHEDULES[0])
             if run.is_clean and not self.runner.covered(run) <= reached:
                 added.append(run)
                 reached |= self.runner.covered(run)
@@ -184,9 +183,6 @@ class Choice:
             self.overtaken[first.binding.block, first.binding.cluster] = run
         is_longer = first.binding.inputs.size in SMALL_SIZES or _phases(run) > _phases(first)
         return [run] if run.is_clean and is_longer else []
-
-    def _with(self, binding: Binding, special: dict[tuple[str, int], int]) -> Binding:
-        return self.runner.binding(binding.block, binding.cluster, binding.inputs.size, special)
 
     def _is_settled(self, runs: Sequence[Run]) -> bool:
         """Whether no other launch shape needs to be tried: all is well, and nothing that another shape may reach is

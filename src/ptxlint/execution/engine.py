@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import ceil
 
 from ptxlint import cfg as graphs
 from ptxlint import isa
@@ -40,6 +41,7 @@ from ptxlint.execution.program import Binding, Program, Slot
 from ptxlint.execution.rows import reads_rows
 from ptxlint.execution.runs import STEPS, Run, Runner
 from ptxlint.execution.schedule import SCHEDULES, Repair
+from ptxlint.execution.search import Search
 from ptxlint.execution.shapes import Shapes
 from ptxlint.execution.trace import Event, Fault, Incident
 from ptxlint.ir import Function, Instruction, Module
@@ -88,8 +90,8 @@ class Defect:
 class Execution:
     """What running a kernel showed. Points of defects and events index `body`, in which calls are inlined.
 
-    has_unknown_rows: threads go by their row in a block of which nobody states the extents, and accesses conflict under
-    all extents that were tried.
+    has_unknown_rows: threads go by their row in a block of which nobody states the extents, and under all extents that
+    were tried accesses conflict, but others under each.
     """
 
     function: Function
@@ -163,6 +165,32 @@ class _Engine:
         self.assumptions: list[str] = []
 
     def run(self) -> Execution:
+        """What the usual inputs show; where they leave the kernel unanalysed, what better ones do."""
+        found = self._found()
+        tells = bool(found.defects) or (bool(found.conflicts) and not found.has_unknown_rows)
+        if found.not_analysed and found.runs and not tells:
+            return self._under_other_inputs(found)
+        return found
+
+    def _under_other_inputs(self, found: Execution) -> Execution:
+        """The kernel under inputs that are searched for, if it runs clean and nothing conflicts; else as it was found.
+
+        A fault under inputs that are as far-fetched would say little.
+        """
+        enough = ceil(ENOUGH_POINTS * len(self.seeds))
+        clean = Search(self.runner, self.slicer, self.slice).found(found.runs[0], enough)
+        runs = [*self.choice.schedules(clean[0]), *clean[1:]] if clean else []
+        reached = set().union(*map(self.runner.covered, runs))
+        if not all(run.is_clean for run in runs) or len(reached) < enough:
+            return found
+        conflicts = self._conflicts(runs)
+        if conflicts.conflicts:
+            return found
+        self.hinging.clear()
+        self.unreached = self.has_unknown_rows = False
+        return self._result(tuple(runs), (), conflicts)
+
+    def _found(self) -> Execution:
         if not self.seeds and not any(_is_shared_work(instruction) for instruction in self.cfg.body):
             return self._result((), ())
         tried = self.choice.tried(self.shapes)
@@ -347,20 +375,26 @@ class _Engine:
 
     def _in_likely_rows(self, best: list[Run]) -> tuple[list[Run], Ordered]:
         """The runs with their conflicts; where these may come of wrong extents of a block that goes by rows, those
-        under other extents that show none."""
+        under other extents that show none.
+
+        If all extents show some, the accesses that lack order under each of them remain.
+        """
         conflicts = self._conflicts(best)
         if not conflicts.conflicts or self.launch.block or not reads_rows(self.cfg):
             return best, conflicts
         binding = best[0].binding
-        others = (b for b, c in self.shapes if c == binding.cluster and b != binding.block)
+        common = {_places(c) for c in conflicts.conflicts if c.failure is Failure.UNORDERED}
+        others = (block for block in self.shapes.by_rows() if block != binding.block)
         for block in itertools.islice(others, MOST_BLOCKS):
             runs = self.choice.under(block, binding.cluster)
             if self.choice.merit(runs) >= self.choice.merit(best):
                 found = self._conflicts(runs)
                 if not found.conflicts:
                     return runs, found
-        self.has_unknown_rows = True
-        return best, conflicts
+                common &= {_places(c) for c in found.conflicts}
+        self.has_unknown_rows = not common
+        kept = tuple(c for c in conflicts.conflicts if not common or _places(c) in common)
+        return best, replace(conflicts, conflicts=kept)
 
     def _confirmed(
         self,
@@ -435,6 +469,11 @@ def _is_shared_work(instruction: Instruction) -> bool:
         access.mode in (isa.Mode.WRITE, isa.Mode.UPDATE) and isa.space(instruction, access).startswith("shared")
         for access in isa.accesses(instruction)
     )
+
+
+def _places(conflict: Conflict) -> tuple[Failure, int, int]:
+    """What makes a conflict the same under other assumptions."""
+    return conflict.failure, conflict.first.point, conflict.second.point
 
 
 def _meets(run: Run, incident: Incident) -> bool:

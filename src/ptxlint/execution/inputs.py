@@ -18,8 +18,8 @@ class Assumed:
     """Every integer that the kernel is given is `size`; pointers are distinct, and memory counts up by `step`.
 
     given: values that the user states, by name or index. special: values of single parameter words that a run varies,
-    by name and offset. Memory holds `size` plus `step` for each word, so that ranges read as neighbouring offsets
-    (`begin[i]`, `begin[i + 1]`) are not empty; it is the same for every reader.
+    by name and offset. Memory holds `base`, or else `size`, plus `step` for each word, so that ranges read as
+    neighbouring offsets (`begin[i]`, `begin[i + 1]`) are not empty; it is the same for every reader.
     """
 
     size: int
@@ -28,6 +28,7 @@ class Assumed:
     indices: Mapping[str, int] = field(default_factory=dict)
     given: Mapping[str | int, int] = field(default_factory=dict)
     special: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    base: int | None = None
 
     def parameter(self, name: str, offset: int, width: int) -> int:
         """`width` bytes of a parameter."""
@@ -47,7 +48,8 @@ class Assumed:
     def load(self, address: int, width: int) -> int:
         """`width` bytes of global or constant memory that the kernel has not written."""
         word = address >> (3 if width == 8 else 2)
-        return (self.size + self.step * (word & 0xF)) & (1 << 8 * width) - 1
+        base = self.size if self.base is None else self.base
+        return (base + self.step * (word & 0xF)) & (1 << 8 * width) - 1
 
 
 def pointer_parameters(cfg: Cfg) -> frozenset[tuple[str, int]]:

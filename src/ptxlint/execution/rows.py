@@ -35,31 +35,33 @@ MOST_LENGTH = 256
 
 def reads_rows(cfg: Cfg) -> bool:
     """Whether the kernel asks for the second index of a thread: `.maxntid` does not say how long a row of them is."""
-    return _reads(cfg, "y") or _reads(cfg, "z")
+    return _reads(cfg, "%tid.y", "%ntid.y", "%tid.z", "%ntid.z")
 
 
 def likely_blocks(cfg: Cfg, threads: int | None) -> Iterator[Dimensions]:
-    """Extents of a block of so many threads, or of a likely number of them; the likeliest first, none for no ratio."""
+    """Extents of a block of at most so many threads, or of a likely number of them, the likeliest first.
+
+    Where no ratio says how long a row is, it is a warp; unless the kernel asks for the length, and may do with any.
+    Then the block may also be a single row: whoever looks for the first thread asks for all indices.
+    """
+    totals = (threads,) if threads else TOTALS
     sums = list(_sums(cfg.body))
-    widths = _ratios(((x, y) for x, y, _ in sums), least=2)
-    if not _reads(cfg, "z"):
-        yield from dict.fromkeys(_flat(widths, (threads,) if threads else TOTALS))
-        return
-    heights = _ratios(((y, z) for _, y, z in sums), least=1) or [1]
-    for width, height in itertools.product(widths or [WARP], heights):
-        layers = [total // (width * height) for total in ((threads,) if threads else TOTALS)]
-        yield from ((width, height, count) for count in layers if count > 1)
-        yield (width, height, 1)
+    widths = ratios = _ratios([(x, y or z) for x, y, z in sums], least=2)
+    heights = _ratios([(y, z) for _, y, z in sums], least=1) if widths else []
+    if not _reads(cfg, "%ntid.x"):
+        widths = [*widths, WARP]
+    by_rows, by_layers = _reads(cfg, "%tid.y", "%ntid.y"), _reads(cfg, "%tid.z", "%ntid.z")
+    for width, total in itertools.product(dict.fromkeys(widths), totals):
+        rows = total // width
+        for height in heights or ((rows, 1, 2) if by_rows else (1,)) if by_layers else (rows,):
+            if rows > 1 and rows // height:
+                yield (width, height, rows // height)
+    if not ratios:
+        yield from ((total, 1, 1) for total in totals)
+    yield from ((width, height, 1) for width, height in itertools.product(widths, heights))
 
 
-def _flat(widths: Sequence[int], totals: Sequence[int]) -> Iterator[Dimensions]:
-    for width, total in itertools.product([*widths, WARP], totals):
-        if total >= 2 * width:
-            yield (width, total // width, 1)
-
-
-def _reads(cfg: Cfg, axis: str) -> bool:
-    names = (f"%tid.{axis}", f"%ntid.{axis}")
+def _reads(cfg: Cfg, *names: str) -> bool:
     return any(getattr(operand, "name", "") in names for each in cfg.body for operand in each.operands)
 
 

@@ -36,6 +36,12 @@ class Run:
         return not self.out_of_budget and diagnosis.is_clean(self.machine)
 
 
+def varied(binding: Binding, special: Mapping[tuple[str, int], int]) -> Binding:
+    """The same launch and inputs, but for some parameter words."""
+    assert isinstance(binding.inputs, inputs.Assumed)
+    return replace(binding, inputs=replace(binding.inputs, special={**binding.inputs.special, **special}))
+
+
 class Runner:
     """Runs a program under launches that complete the one stated. `spent` counts the steps of all its runs."""
 

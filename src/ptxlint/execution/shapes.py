@@ -35,19 +35,20 @@ class Shapes:
             for block in blocks:
                 yield block, cluster
 
+    def by_rows(self) -> Iterator[Dimensions]:
+        """Likely block extents of a kernel whose threads go by rows."""
+        bound = self.cfg.function.directive("maxntid")
+        if reads_rows(self.cfg):
+            yield from likely_blocks(self.cfg, math.prod(bound.integers()) if bound else None)
+
     def _blocks(self) -> Iterator[Dimensions]:
         bound = self.cfg.function.directive("maxntid")
         if bound is not None:
-            threads = math.prod(bound.integers())
-            by_rows = likely_blocks(self.cfg, threads) if reads_rows(self.cfg) else ()
-            yield from dict.fromkeys((*by_rows, (threads, 1, 1)))
+            yield from dict.fromkeys((*self.by_rows(), (math.prod(bound.integers()), 1, 1)))
             return
-        if reads_rows(self.cfg):
-            yield from likely_blocks(self.cfg, None)
         least = self._least_threads()
-        for threads in dict.fromkeys((max(least, LIKELY_THREADS[0]), least, *LIKELY_THREADS)):
-            if threads >= least:
-                yield (threads, 1, 1)
+        flat = ((threads, 1, 1) for threads in (max(least, LIKELY_THREADS[0]), least, *LIKELY_THREADS))
+        yield from (block for block in dict.fromkeys((*self.by_rows(), *flat)) if math.prod(block) >= least)
 
     def _least_threads(self) -> int:
         """The smallest block, in whole warps, in which no comparison of the thread or warp index is idle."""

@@ -1,0 +1,141 @@
+"""The search for inputs under which a kernel that the usual ones leave unanalysed runs clean and reaches enough.
+
+Host code relates sizes, counts and the grid in ways that no PTX states: lengths that are multiples of a tile, one tile
+for each cluster, a single pass. So one assumption after the other is changed, and a change is kept when the run comes
+to more: first what the branches that guard unreached points depend on, then the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ptxlint import isa
+from ptxlint.execution.inputs import Assumed
+from ptxlint.execution.program import Binding
+from ptxlint.execution.runs import Run, Runner, varied
+from ptxlint.execution.schedule import SCHEDULES
+from ptxlint.execution.slice import Slice, Slicer
+from ptxlint.ir import Address, Symbol
+
+SEARCH_STEPS = 400_000
+"""Steps of all runs of a search."""
+
+TRIAL_STEPS = 15_000
+"""Steps of one run of a search."""
+
+WIDE_GRID = 1 << 12
+"""CTAs of a grid in which a cluster that goes on by the size of the grid has one tile."""
+
+MISSING = 28
+"""Threads that a block lacks of whole warps."""
+
+SIZES = (1024, 300, 64, 1, 4096)
+"""Integers that all parameters and memory words may be."""
+
+MEMORY = ((0, 0), (1, 0), (0, 1), (0, 128), (0, 1024), (4096, 0))
+"""What memory may hold: the first word, and what each word is larger than the one before."""
+
+VALUES = (1, 0, 2, 8, 64, 1024, 1 << 16)
+"""What a single parameter word may be."""
+
+MOST_WORDS = 16
+"""Parameter words that are changed one by one."""
+
+Score = tuple[bool, bool, int, int, int]
+
+
+class Search:
+    """Looks for inputs of one kernel, beginning with those of a run."""
+
+    def __init__(self, runner: Runner, slicer: Slicer, slice_: Slice) -> None:
+        self.runner = runner
+        self.slicer = slicer
+        self.slice = slice_
+        self.end = runner.spent + SEARCH_STEPS
+
+    def found(self, start: Run, enough: int) -> list[Run]:
+        """Clean runs that together reach so many points, the one that reaches most first; fewer where none are found.
+
+        Each change begins with what was best so far.
+        """
+        best, before = start, None
+        clean = [start] if start.is_clean else list[Run]()
+        self._try(self._with_missing_threads(start.binding), clean)
+        while best is not before:
+            before = best
+            for binding in self._changes(best):
+                if len(self._reached(clean)) >= enough or self.runner.spent > self.end:
+                    return sorted(clean, key=self._score, reverse=True)
+                best = max(best, *self._try([binding], clean), key=self._score)
+                if self._score(best)[:2] > self._score(before)[:2]:
+                    break
+        return sorted(clean, key=self._score, reverse=True)
+
+    def _try(self, bindings: Iterable[Binding], clean: list[Run]) -> list[Run]:
+        """One run of each; those that are clean and reach something new are added."""
+        runs = [self.runner.go(binding, SCHEDULES[0], steps=TRIAL_STEPS) for binding in bindings]
+        for run in runs:
+            if run.is_clean and not self.runner.covered(run) <= self._reached(clean):
+                clean.append(run)
+        return runs
+
+    def _with_missing_threads(self, binding: Binding) -> Iterator[Binding]:
+        """A block that is no whole number of warps, where nobody states it."""
+        if self.runner.launch.block is None and binding.block[0] > MISSING:
+            yield replace(binding, block=(binding.block[0] - MISSING, *binding.block[1:]))
+
+    def _reached(self, runs: Iterable[Run]) -> set[int]:
+        return set().union(*map(self.runner.covered, runs))
+
+    def _score(self, run: Run) -> Score:
+        """How good a run is: within its budget and cluster, clean, reaching many points and phases, in few steps."""
+        possible = not run.out_of_budget and not run.machine.left_cluster
+        return possible, run.is_clean, *self.runner.reach(run), -run.machine.steps
+
+    def _changes(self, run: Run) -> Iterator[Binding]:
+        """The launch and inputs of a run, each time with one assumption changed."""
+        binding, assumed = run.binding, run.binding.inputs
+        assert isinstance(assumed, Assumed)
+        if self.runner.launch.grid is None:
+            x, y, z = binding.cluster
+            yield replace(binding, grid=(WIDE_GRID * x, y, z))
+        for size in SIZES:
+            yield replace(binding, inputs=replace(assumed, size=size, step=size))
+        for base, step in MEMORY:
+            yield replace(binding, inputs=replace(assumed, base=base, step=step))
+        for word in self._words(run)[:MOST_WORDS]:
+            for value in VALUES:
+                yield varied(binding, {word: value})
+
+    def _words(self, run: Run) -> list[tuple[str, int]]:
+        """The parameter words, but for pointers; those first that decide over what the run has not reached."""
+        slots = {(slot.name, slot.offset): None for slot in self.runner.words()}
+        words = [word for word in slots if word not in self.runner.pointers]
+        deciding = self._deciding(run)
+        return sorted(words, key=lambda word: word not in deciding)
+
+    def _deciding(self, run: Run) -> set[tuple[str, int]]:
+        """The parameter words that the branches before unreached points depend on."""
+        cfg = self.slicer.cfg
+        left = {cfg.block_of[point] for point in self.runner.seeds - self.runner.covered(run)}
+        blocks = {controller for block in left for controller in self.slicer.controllers.get(block, ())}
+        pending = [r for block in blocks for r in isa.reads(cfg.body[cfg.blocks[block].stop - 1])]
+        found: set[tuple[str, int]] = set()
+        seen: set[str] = set()
+        while pending:
+            register = pending.pop()
+            if register.name in seen:
+                continue
+            seen.add(register.name)
+            for point in self.slice.definitions.get(register.name, ()):
+                instruction = cfg.body[point]
+                pending.extend(isa.reads(instruction))
+                found.update(_parameters(instruction.operands[1:] if instruction.opcode == "ld" else ()))
+        return found
+
+
+def _parameters(operands: Iterable[object]) -> Iterator[tuple[str, int]]:
+    for operand in operands:
+        if isinstance(operand, Address) and isinstance(operand.base, Symbol):
+            yield operand.base.name, operand.base.offset + operand.offset
