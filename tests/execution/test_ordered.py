@@ -54,6 +54,9 @@ class TestBoxes:
         expected = [expectation(40960)._replace(phase=phase) for phase in (0, 1)]
         assert box_extents([*in_turn, *expected]) == {1: 30720, 2: 8192}
 
+    def test_the_next_cta_is_no_bound(self) -> None:
+        assert box_extents([copy(1, 2048), copy(2, 1 << 24 | 2048), expectation(512)]) == {}
+
     def test_the_last_of_several_has_no_bound(self) -> None:
         assert box_extents([copy(1, 2048), copy(2, 4096), expectation(512)]) == {1: 256}
 

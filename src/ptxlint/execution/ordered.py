@@ -11,6 +11,7 @@ from ptxlint.execution import diagnosis
 from ptxlint.execution.accesses import name_of
 from ptxlint.execution.clock import WARP_LINE
 from ptxlint.execution.conflict import Access, Conflict, Failure
+from ptxlint.execution.layout import RANK_SHIFT
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.order import Order
 from ptxlint.execution.program import Binding, Program
@@ -178,7 +179,7 @@ def box_extents(happened: Sequence[Event]) -> dict[int, int]:
         elif event.kind is Kind.EXPECT:
             expected[use] = expected.get(use, 0) + event.amount
     places = sorted({place for places in filled.values() for place in places})
-    following = dict(itertools.pairwise(places))
+    following = {a: b for a, b in itertools.pairwise(places) if a >> RANK_SHIFT == b >> RANK_SHIFT}
     rooms = {point: [following[place] - place for place in own if place in following] for point, own in filled.items()}
     room = {point: min(found) for point, found in rooms.items() if found}
     phases = [(expected[use], copies) for use, copies in sharing.items() if expected.get(use)]
