@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from ptxlint import isa
+from ptxlint.execution import meetings
 from ptxlint.execution.barriers import Copy
 from ptxlint.execution.closures import elements
+from ptxlint.execution.flights import launch
 from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.slice import reads_shared
 from ptxlint.execution.strand import Strand
-from ptxlint.execution.trace import Agent, Fault, Kind
+from ptxlint.execution.trace import Agent, Fault
 from ptxlint.execution.values import spread, uniform
 from ptxlint.ir import Address, Instruction, Not, Operand, Register
 
@@ -206,7 +208,7 @@ def _copies_arrive(instruction: Instruction, point: int, reader: Reader) -> Even
                 if barrier is not None:
                     barrier.pending += threads
                     barrier.raised += threads
-            machine.launch(Copy(point, who, address, 0, arrivals=threads))
+            launch(machine, Copy(point, who, address, 0, arrivals=threads))
 
     return run
 
@@ -245,7 +247,7 @@ def _bulk(instruction: Instruction, point: int, reader: Reader) -> Event:
                     target = signaled << RANK_SHIFT | address & OFFSET_MASK
                     machine.remote(strand, point, target)
                     landing = rank << RANK_SHIFT | where & OFFSET_MASK if mask is not None else where
-                    machine.launch(Copy(point, who, target, number, destination=landing, source=read))
+                    launch(machine, Copy(point, who, target, number, destination=landing, source=read))
         strand.progress()
 
     return run
@@ -269,7 +271,7 @@ def _store_async(instruction: Instruction, point: int, reader: Reader) -> Event:
             landing = shared_address(where + destination[1])
             strand.machine.remote(strand, point, target)
             copy = Copy(point, who, target, size * threads, destination=landing, is_generic=True)
-            strand.machine.launch(copy)
+            launch(strand.machine, copy)
 
     return run
 
@@ -290,7 +292,7 @@ def _commit(instruction: Instruction, point: int, reader: Reader) -> Event:
             for rank in ranks:
                 target = rank << RANK_SHIFT | address & OFFSET_MASK
                 machine.remote(strand, point, target)
-                machine.launch(Copy(point, who, target, 0, arrivals=threads, is_commit=True))
+                launch(machine, Copy(point, who, target, 0, arrivals=threads, is_commit=True))
         strand.progress()
 
     return run
@@ -317,7 +319,7 @@ def _try_cancel(instruction: Instruction, point: int, reader: Reader) -> Event:
             for rank in ranks:
                 target = shared_address(where + destination[1]) & OFFSET_MASK | rank << RANK_SHIFT
                 machine.shared_memory.store(target, 16, response)
-                machine.launch(Copy(point, who, address & OFFSET_MASK | rank << RANK_SHIFT, 16))
+                launch(machine, Copy(point, who, address & OFFSET_MASK | rank << RANK_SHIFT, 16))
         strand.progress()
 
     return run
@@ -327,7 +329,7 @@ def _cluster_arrive(instruction: Instruction, point: int, reader: Reader) -> Eve
     relaxed = "relaxed" in instruction.modifiers
 
     def run(strand: Strand, positions: Positions) -> None:
-        strand.machine.cluster_arrive(agent(strand, positions), point, relaxed=relaxed)
+        meetings.cluster_arrive(strand.machine, agent(strand, positions), point, relaxed=relaxed)
 
     return run
 
@@ -341,7 +343,7 @@ def _barrier_arrive(instruction: Instruction, point: int, reader: Reader) -> Eve
             acting = strand
             if who.threads != strand.threads:
                 acting = strand.part([i for i, thread in enumerate(strand.threads) if thread in set(who.threads)])
-            strand.machine.bar(acting, point, which, expected, waits=False, aligned=aligned)
+            meetings.bar(acting, point, which, expected, waits=False, aligned=aligned)
         strand.progress()
 
     return run
@@ -385,7 +387,7 @@ def _barrier_sync(instruction: Instruction, point: int, reader: Reader) -> Block
             held = tuple(vote ^ inverted for vote in votes)
             named = strand.cta.named.get(registers[number])
             generation = named.generation if named else 0
-            barrier = strand.machine.bar(
+            barrier = meetings.bar(
                 strand, point, registers[number], registers[count], waits=True, aligned=aligned, predicate=held
             )
             pending = (barrier, generation)
@@ -408,22 +410,7 @@ def _barrier_sync(instruction: Instruction, point: int, reader: Reader) -> Block
 
 def _cluster_wait(instruction: Instruction, point: int, reader: Reader) -> Blocking:
     def run(strand: Strand) -> bool:
-        machine = strand.machine
-        owed = machine.cluster.owed.get(strand.cta.rank, {})
-        if any(thread not in owed for thread in strand.threads):
-            machine.blame(Fault.CLUSTER_UNARRIVED, point, strand.agent, None)
-            return True
-        if owed[strand.threads[0]] < machine.cluster.generation:
-            for thread in strand.threads:
-                del owed[thread]
-            machine.record(Kind.CLUSTER_WAIT, strand.agent, point, phase=machine.cluster.generation - 1)
-            if machine.order is not None:
-                machine.order.cluster_leave(strand.agent, machine.cluster.generation - 1)
-            strand.progress()
-            return True
-        strand.state = "at cluster barrier"
-        machine.cluster_waiting.append(strand)
-        return False
+        return meetings.cluster_wait(strand, point)
 
     return run
 

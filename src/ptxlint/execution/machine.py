@@ -9,26 +9,18 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from ptxlint.classes import dataclass
-from ptxlint.execution.acknowledged import is_acknowledged, is_passed_over, is_twin
-from ptxlint.execution.barriers import MOST_ARRIVALS, Arrival, ClusterBarrier, Copy, Mbarrier, NamedBarrier
+from ptxlint.execution.acknowledged import is_acknowledged, is_twin
+from ptxlint.execution.barriers import MOST_ARRIVALS, Arrival, ClusterBarrier, Copy, Mbarrier
 from ptxlint.execution.boxes import misfits
+from ptxlint.execution.flights import land, next_to_settle
 from ptxlint.execution.layout import OFFSET_MASK, PARAMETER_WINDOW, RANK_SHIFT
+from ptxlint.execution.leftovers import EarlyUse, early_uses, needed, parted, surplus, unwaited
+from ptxlint.execution.meetings import Cta, complete_if_full, turn_cluster
 from ptxlint.execution.memory import Bytes
 from ptxlint.execution.order import Order
-from ptxlint.execution.schedule import (
-    LEAST_BOX,
-    NO_REPAIR,
-    THREADS_PER_STEP,
-    OutOfBudgetError,
-    Repair,
-    Schedule,
-    Turn,
-    Visit,
-)
-from ptxlint.execution.strand import WARP, Join, Region, Strand
+from ptxlint.execution.schedule import NO_REPAIR, THREADS_PER_STEP, OutOfBudgetError, Repair, Schedule, Turn, Visit
+from ptxlint.execution.strand import WARP, Region, Strand
 from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind
-from ptxlint.isa import Proxy
 
 if TYPE_CHECKING:
     from ptxlint.execution.program import Binding, Program
@@ -40,30 +32,6 @@ PARTED = -3
 
 ORDERED_FACTOR = 2
 """A run that reports data accesses takes about so many times the steps of one that does not."""
-
-
-class Cta:
-    """One CTA of the cluster: its live threads, named barriers and shared memory."""
-
-    def __init__(self, rank: int, threads: int) -> None:
-        self.rank = rank
-        self.live: dict[int, set[int]] = {
-            warp: set(range(warp * WARP, min(threads, (warp + 1) * WARP))) for warp in range(-(-threads // WARP))
-        }
-        self.threads = threads
-        self.live_threads = threads
-        self.named: dict[int, NamedBarrier] = {}
-        self.exited = False
-
-
-@dataclass(frozen=True, slots=True)
-class EarlyUse:
-    """A use of shared memory as an mbarrier before it was one."""
-
-    order: int
-    point: int
-    agent: Agent | None
-    address: int
 
 
 class Machine:
@@ -95,6 +63,7 @@ class Machine:
         self.cluster_waiting: list[Strand] = []
         self.in_flight: deque[Copy] = deque()
         self.early: dict[tuple[int, int], EarlyUse] = {}
+        self.unneeded: list[tuple[Incident, bool]] = []
         self.global_memory = Bytes(binding.inputs.load)
         self.shared_memory = Bytes()
         self.released_joins = 0
@@ -103,10 +72,8 @@ class Machine:
         self.left_cluster = False
         self.woken = False
         self.cancel_requests = 0
-        self._serial = 0
         self._reported: set[tuple[Fault, int, int | None]] = set()
         self._early: dict[int, Incident] = {}
-        self._unneeded: list[tuple[Incident, bool]] = []
         self.ready: deque[Strand] = deque()
         self.blocked: dict[Strand, None] = {}
         self.ctas = [Cta(rank, binding.threads) for rank in range(binding.cluster_size)]
@@ -138,11 +105,11 @@ class Machine:
             return
         for address in [*self._early] if self.blocked else ():
             self._note_overtaken(self.mbarriers[address])
-        self._note_needed()
-        self._note_parted()
-        self._note_early_uses()
-        self._note_unwaited()
-        self._note_surplus()
+        for incident in (*needed(self), *parted(self)):
+            self.admit(incident)
+        self.incidents += early_uses(self)
+        for incident in (*unwaited(self), *surplus(self)):
+            self.admit(incident)
         if not self.blocked and not self.incidents and self.order is None:
             self.incidents += misfits(self.events, self.program.maps, self.mbarriers, self.program.layout)
 
@@ -190,11 +157,10 @@ class Machine:
     def _settle(self) -> bool:
         """Nobody can run: let hardware move on. False when nothing is left to move."""
         if self.in_flight:
-            self.land(self.in_flight.popleft())
+            land(self, self.in_flight.popleft())
             return True
-        unsettled = [b for b in self.mbarriers.values() if b.unsized and b.pending <= 0 and b.tx > 0]
-        if unsettled:
-            barrier = min(unsettled, key=self._turn)
+        barrier = next_to_settle(self)
+        if barrier is not None:
             barrier.settle()
             self._check(barrier)
             return True
@@ -202,17 +168,9 @@ class Machine:
         if polls:
             for strand in sorted(polls, key=lambda s: s.order):
                 strand.state = "refused"
-                self._wake(strand)
+                self.wake(strand)
             return True
         return self._release_joins()
-
-    def _turn(self, barrier: Mbarrier) -> int:
-        """When the tensor copies that signal an mbarrier land: in a cluster in the order in which they were sent.
-
-        A CTA whose copies landed before those of another would run ahead of what the other has yet to send to it.
-        Within one CTA the barriers take turns.
-        """
-        return barrier.unsized[0].order if len(self.ctas) > 1 else barrier.init_order
 
     def _release_joins(self) -> bool:
         """Let parked lanes go on without the lanes of their warp that they were to meet."""
@@ -224,7 +182,8 @@ class Machine:
         self._resume(join.release())
         return True
 
-    def _wake(self, strand: Strand) -> None:
+    def wake(self, strand: Strand) -> None:
+        """Let a strand run again, if something had blocked it."""
         if strand in self.blocked:
             del self.blocked[strand]
             self.ready.append(strand)
@@ -234,33 +193,8 @@ class Machine:
 
     def part(self, strand: Strand, groups: list[tuple[list[int], int]], meet: int | None, region: Region | None) -> int:
         """Part a strand: each group of positions goes on at its own segment; mixed warps meet again at `meet`."""
-        warp_groups: dict[int, set[int]] = {}
-        for index, (positions, _) in enumerate(groups):
-            for position in positions:
-                warp_groups.setdefault(strand.threads[position] // WARP, set()).add(index)
-        mixed = {warp for warp, members in warp_groups.items() if len(members) > 1}
-        join, whole = None, strand
-        if mixed and meet is not None and region is not None:
-            if len(mixed) < len(warp_groups):
-                whole = strand.part([i for i, thread in enumerate(strand.threads) if thread // WARP in mixed])
-            join = Join(meet, whole, region)
         self.steps += len(strand.threads) // THREADS_PER_STEP
-        at = {thread: position for position, thread in enumerate(whole.threads)}
-        parts: list[Strand] = []
-        for positions, target in groups:
-            pure = [p for p in positions if strand.threads[p] // WARP not in mixed]
-            rest = [p for p in positions if strand.threads[p] // WARP in mixed]
-            if pure:
-                parts.append(strand.part(pure))
-                parts[-1].at = target
-            if rest and join is not None and region is not None:
-                parts.append(whole.part([at[strand.threads[p]] for p in rest], region.reads))
-                parts[-1].at = target
-                parts[-1].joins = (*strand.joins, join)
-            elif rest:
-                parts.append(strand.part(rest))
-                parts[-1].at = target
-        for piece in parts:
+        for piece in strand.parts(groups, meet, region):
             self._resume(piece)
         return PARTED
 
@@ -294,8 +228,8 @@ class Machine:
                 self._resume(merged)
         cta.exited = cta.live_threads == 0
         for barrier in cta.named.values():
-            self._complete_if_full(cta, barrier)
-        self._turn_cluster()
+            complete_if_full(self, cta, barrier)
+        turn_cluster(self)
         return ENDED
 
     # Events
@@ -339,9 +273,10 @@ class Machine:
         **details: int,
     ) -> None:
         """Add an incident, once for each fault, place and object."""
-        self._admit(Incident(fault, point, agent, target, len(self.events), details, others))
+        self.admit(Incident(fault, point, agent, target, len(self.events), details, others))
 
-    def _admit(self, incident: Incident) -> None:
+    def admit(self, incident: Incident) -> None:
+        """Add an incident, unless its fault has been noted at its place and object."""
         key = (incident.fault, incident.point, incident.object)
         if key not in self._reported:
             self._reported.add(key)
@@ -460,51 +395,6 @@ class Machine:
         self.record(Kind.COMPLETE, agent, point, barrier, size)
         self._check(barrier)
 
-    def launch(self, copy: Copy) -> None:
-        """Start an operation that signals an mbarrier when it is done."""
-        agent = copy.agent if isinstance(copy.agent, Agent) else None
-        barrier = self.mbarrier(copy.barrier, copy.point, agent)
-        if barrier is None:
-            return
-        copy.order = len(self.events)
-        if copy.size != 0:
-            barrier.copies.append(copy)
-        size = copy.size if copy.size is not None else -1
-        self.record(Kind.COPY, agent, copy.point, barrier, size, source=copy.destination)
-        if self.order is not None and agent is not None:
-            self._order_copy(self.order, agent, copy, barrier)
-        if copy.size is None:
-            barrier.unsized.append(copy)
-        elif self.schedule.late_copies:
-            self.in_flight.append(copy)
-        else:
-            self.land(copy)
-
-    def _order_copy(self, order: Order, agent: Agent, copy: Copy, barrier: Mbarrier) -> None:
-        order.when = len(self.events)
-        if copy.is_commit:
-            order.tensor_commit(agent, copy.barrier, barrier.phase)
-        elif copy.is_arrival:
-            order.copies_arrive(agent, copy.barrier, barrier.phase)
-        else:
-            over = order.on_mbarrier(copy.barrier, barrier.phase)
-            order.issue(agent, copy.barrier, barrier.phase)
-            warp = agent.threads[0] // WARP
-            proxy = Proxy.GENERIC if copy.is_generic else Proxy.ASYNC
-            extent = copy.size or self.program.extents.get(copy.point, LEAST_BOX)
-            for place, is_write in ((copy.source, False), (copy.destination, True)):
-                if place >= 0:
-                    reach = [(place, place + extent)]
-                    what = "st.async" if copy.is_generic else "bulk copy"
-                    order.access(agent, warp, reach, copy.point, is_write=is_write, proxy=proxy, moment=over, what=what)
-
-    def land(self, copy: Copy) -> None:
-        """An operation is done: its bytes and arrivals count."""
-        if copy.size:
-            self.complete(None, copy.point, copy.barrier, copy.size)
-        if copy.arrivals:
-            self.arrive(None, copy.point, copy.barrier, copy.arrivals)
-
     def _check(self, barrier: Mbarrier) -> None:
         if barrier.pending <= 0 and barrier.unsized and not barrier.expects and not barrier.tx:
             copy = barrier.unsized[0]
@@ -530,35 +420,15 @@ class Machine:
             return
         is_told = is_acknowledged(self.events[: early.order], barrier.address, early.details["phase"] - 1)
         if is_told or any(other != barrier.address and is_twin(other, barrier.address) for other in self.mbarriers):
-            self._unneeded.append((early, is_told))
+            self.unneeded.append((early, is_told))
         else:
-            self._admit(early)
-
-    def _note_parted(self) -> None:
-        """Lanes that came to an aligned barrier, and whose warp never all came there."""
-        for cta in self.ctas:
-            for barrier in cta.named.values():
-                for incident in barrier.parted.values():
-                    self._admit(incident)
-
-    def _note_needed(self) -> None:
-        """Overtaken phases that somebody waited for after all, or for which nobody speaks in another CTA either."""
-        blocked = [strand.wanted for strand in self.blocked]
-        asked = {event.object for event in self.events if event.kind in (Kind.WAIT, Kind.POLL)}
-        asked.update(address for _, address, _ in blocked)
-        for early, is_told in self._unneeded:
-            address = early.object
-            assert address is not None
-            later = self.events[early.order :]
-            is_over = is_told and is_passed_over(later, blocked, address, early.details["phase"] - 1)
-            if not is_over and (address in asked or not any(is_twin(address, other) for other in asked if other)):
-                self._admit(early)
+            self.admit(early)
 
     def _wake_waiters(self, address: int) -> None:
         for strand in self.waiting.pop(address, ()):
             if strand.wanted[1] != address:
                 strand.refused = frozenset()
-            self._wake(strand)
+            self.wake(strand)
 
     def wait(self, strand: Strand, point: int, address: int, parity: int, *, relaxed: bool = False) -> bool | None:
         """Try to wait: whether the wait returns true or false; None when the strand blocks."""
@@ -603,135 +473,7 @@ class Machine:
             visit = Visit(parity, True, strand.tally)
             self.visits.update(((address, thread), visit) for thread in strand.threads)
 
-    def _note_surplus(self) -> None:
-        """Bytes that have come to an mbarrier and that nobody ever expected."""
-        for barrier in self.mbarriers.values() if not self.blocked else ():
-            sized = [copy for copy in barrier.copies if copy.size]
-            if barrier.live and barrier.tx < 0 and sized:
-                who = sized[-1].agent if isinstance(sized[-1].agent, Agent) else None
-                here = ((barrier.init_point, "initialized here"),)
-                point = sized[-1].point
-                self.blame(Fault.UNEXPECTED_COPY, point, who, barrier.address, here, phase=barrier.phase)
-
-    def _note_unwaited(self) -> None:
-        """A releasing arrival at the cluster barrier orders nothing when no thread of the cluster ever waits."""
-        if self.blocked or self.trapped or any(event.kind is Kind.CLUSTER_WAIT for event in self.events):
-            return
-        first = next((e for e in self.events if e.kind is Kind.CLUSTER_ARRIVE and not e.amount), None)
-        if first is not None:
-            self.blame(Fault.CLUSTER_UNWAITED, first.point, first.agent, None)
-
-    def _note_early_uses(self) -> None:
-        for use in self.early.values():
-            barrier = self.mbarriers.get(use.address)
-            if barrier is not None and barrier.init_order >= use.order:
-                self.incidents.append(
-                    Incident(
-                        Fault.UNPUBLISHED,
-                        barrier.init_point,
-                        use.agent,
-                        use.address,
-                        use.order,
-                        {},
-                        ((use.point, "used here, and nothing orders the initialization before it"),),
-                    )
-                )
-            elif barrier is None:
-                self.incidents.append(Incident(Fault.BEFORE_INIT, use.point, use.agent, use.address, use.order, {}))
-
-    # CTA and cluster barriers
-
-    def bar(
-        self,
-        strand: Strand,
-        point: int,
-        number: int,
-        count: int,
-        *,
-        waits: bool,
-        aligned: bool,
-        predicate: tuple[int, ...] = (),
-    ) -> NamedBarrier:
-        """Arrive at a named barrier; `count` 0 means all threads of the CTA."""
-        cta = strand.cta
-        barrier = cta.named.setdefault(number, NamedBarrier(number))
-        everyone = -(-cta.threads // WARP) * WARP
-        if barrier.count is not None and barrier.arrived and (barrier.count or everyone) != (count or everyone):
-            other = next(iter(barrier.points.values()))
-            self.blame(
-                Fault.BARRIER_COUNT,
-                point,
-                strand.agent,
-                number,
-                ((other, "the other count"),),
-                count=count or everyone,
-                other=barrier.count or everyone,
-            )
-        barrier.count = count
-        kind = Kind.SYNC if waits else Kind.BAR_ARRIVE
-        self.record(kind, strand.agent, point, number=number, amount=count or everyone, phase=barrier.generation)
-        if self.order is not None:
-            self.order.bar_arrive(strand.agent, number, barrier.generation)
-        for warp, arriving in strand.lanes().items():
-            if not waits and warp in barrier.arrivers:
-                earlier = ((barrier.arrivers[warp], "arrived here before"),)
-                self.blame(Fault.RUN_AHEAD, point, strand.agent, number, earlier, warp=warp)
-            lanes = barrier.lanes.setdefault(warp, set())
-            lanes |= arriving
-            barrier.points[warp] = point
-            if not waits:
-                barrier.arrivers[warp] = point
-            if predicate:
-                barrier.values.update((strand.threads[i], predicate[i]) for i in strand.warps()[warp])
-            parted = barrier.parted.get(warp)
-            if parted is not None and parted.point != point:
-                self._admit(barrier.parted.pop(warp))
-            if lanes >= cta.live[warp]:
-                barrier.admit(warp)
-            elif aligned and not self.released_joins:
-                details = {"lanes": len(lanes), "live": len(cta.live[warp])}
-                here = Incident(Fault.DIVERGENT, point, strand.agent, number, len(self.events), details)
-                barrier.parted.setdefault(warp, here)
-        self._complete_if_full(cta, barrier)
-        return barrier
-
-    def _complete_if_full(self, cta: Cta, barrier: NamedBarrier) -> None:
-        if not barrier.points:
-            return
-        for warp in [warp for warp, lanes in barrier.lanes.items() if lanes and lanes >= cta.live[warp]]:
-            barrier.admit(warp)
-        if barrier.count:
-            if barrier.arrived < barrier.count:
-                return
-            if barrier.arrived > barrier.count:
-                point = next(iter(barrier.points.values()))
-                self.blame(Fault.BARRIER_COUNT, point, None, barrier.number, count=barrier.count, other=barrier.arrived)
-        elif not all(warp in barrier.warps for warp, lanes in cta.live.items() if lanes):
-            return
-        waiting, barrier.waiting = barrier.waiting, []
-        barrier.reset()
-        for strand in waiting:
-            if isinstance(strand, Strand):
-                self._wake(strand)
-
-    def cluster_arrive(self, agent: Agent, point: int, *, relaxed: bool = False) -> None:
-        """barrier.cluster.arrive."""
-        if self.order is not None:
-            self.order.cluster_arrive(agent, self.cluster.generation, relaxed=relaxed)
-        self.record(Kind.CLUSTER_ARRIVE, agent, point, amount=int(relaxed), phase=self.cluster.generation)
-        twice = self.cluster.arrive(agent.rank, agent.threads, point)
-        if twice is not None:
-            self.blame(Fault.CLUSTER_TWICE, point, agent, None, ((twice, "arrived here before"),))
-        self._turn_cluster()
-
-    def _turn_cluster(self) -> None:
-        arrived = self.cluster.arrived
-        if not arrived or any(len(arrived.get(cta.rank, ())) < cta.live_threads for cta in self.ctas):
-            return
-        self.cluster.turn()
-        waiting, self.cluster_waiting = self.cluster_waiting, []
-        for strand in waiting:
-            self._wake(strand)
+    # Other CTAs
 
     def remote(self, strand: Strand, point: int, address: int) -> None:
         """Note an access to another CTA that may not have begun, or has ended."""

@@ -11,7 +11,8 @@ from ptxlint.execution.trace import Agent
 from ptxlint.execution.values import Value, interleave, narrow
 
 if TYPE_CHECKING:
-    from ptxlint.execution.machine import Cta, Machine
+    from ptxlint.execution.machine import Machine
+    from ptxlint.execution.meetings import Cta
 
 WARP = 32
 WARPS_PER_GROUP = 4
@@ -89,6 +90,38 @@ class Strand:
         strand.refused = self.refused
         strand.tally = self.tally
         return strand
+
+    def parts(self, groups: Sequence[tuple[list[int], int]], meet: int | None, region: Region | None) -> list[Strand]:
+        """Strands for groups of positions, each at a segment of its own; lanes of one warp are to meet again at `meet`.
+
+        Where they never meet, `meet` or `region` is None.
+        """
+        warp_groups: dict[int, set[int]] = {}
+        for index, (positions, _) in enumerate(groups):
+            for position in positions:
+                warp_groups.setdefault(self.threads[position] // WARP, set()).add(index)
+        mixed = {warp for warp, members in warp_groups.items() if len(members) > 1}
+        join, whole = None, self
+        if mixed and meet is not None and region is not None:
+            if len(mixed) < len(warp_groups):
+                whole = self.part([i for i, thread in enumerate(self.threads) if thread // WARP in mixed])
+            join = Join(meet, whole, region)
+        at = {thread: position for position, thread in enumerate(whole.threads)}
+        parts: list[Strand] = []
+        for positions, target in groups:
+            pure = [p for p in positions if self.threads[p] // WARP not in mixed]
+            rest = [p for p in positions if self.threads[p] // WARP in mixed]
+            if pure:
+                parts.append(self.part(pure))
+                parts[-1].at = target
+            if rest and join is not None and region is not None:
+                parts.append(whole.part([at[self.threads[p]] for p in rest], region.reads))
+                parts[-1].at = target
+                parts[-1].joins = (*self.joins, join)
+            elif rest:
+                parts.append(self.part(rest))
+                parts[-1].at = target
+        return parts
 
     def warps(self) -> dict[int, list[int]]:
         """The positions of this strand's threads by warp."""
