@@ -199,6 +199,17 @@ class TestCopies:
         waits = [event.object for event in happened(found, Kind.WAIT) if event.object in (1024, 1 << 24 | 1024)]
         assert waits == [sender << 24 | 1024, (1 - sender) << 24 | 1024]
 
+    def test_a_phase_waits_for_as_many_boxes_as_the_one_before(self) -> None:
+        """The second box is sent once another mbarrier has had its own, which nothing but bytes holds back."""
+        again = self.TENSOR[self.TENSOR.index("@%p1") :]
+        other = (self.EXPECT + again).replace("[bars]", "[bars+8]")
+        heard = wait(label="HEARD").replace("[bars]", "[bars+8]")
+        snippet = initialized() + self.EXPECT + self.TENSOR + again + wait()
+        snippet += self.EXPECT + again + other + heard + again + wait(1, label="AGAIN")
+        found = run(snippet)
+        assert not found.blocked
+        assert [len(phase[2]) for phase in found.mbarriers[1024].history] == [2, 2]
+
     def test_no_box_no_phase(self) -> None:
         assert run(initialized() + self.EXPECT + wait()).blocked
 

@@ -50,6 +50,9 @@ from ptxlint.launch import Dimensions, Launch
 TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
 
+WIDE_GRID = 1 << 12
+"""Clusters of a grid in which each has one tile at most."""
+
 OTHER_SIZES = (29, 301)
 """Assumed integers under which a fault must show as well, where they reach it, to be certain; for a fault that large
 ones show, so much more than those: a run with fewer trips has no say."""
@@ -279,17 +282,38 @@ class _Engine:
         if defect.fault not in SCHEDULE_FAULTS and any(all(other.is_clean for other in runs) for runs in rivals):
             assumptions.append(f"launched with {_in_words(run.binding)}")
         assumptions = list(dict.fromkeys(assumptions))
-        for size in _other_sizes(run.binding.inputs.size):
-            binding = self.runner.binding(run.binding.block, run.binding.cluster, size)
-            other = self.runner.go(binding, defect.run.schedule)
-            is_relevant = defect.fault not in SCHEDULE_FAULTS and point in self.runner.covered(other)
-            if not other.out_of_budget and other.is_clean and is_relevant and _meets(other, defect.incident):
-                if self.has_related_inputs:
-                    self.hinging.append(defect)
-                    return None
-                assumptions.append(f"integer parameters and memory such as {run.binding.inputs.size}")
-                break
-        return replace(defect, assumptions=tuple(assumptions), is_certain=not assumptions)
+        if any(self._refutes(rival, defect) for rival in self._rival_inputs(run.binding)):
+            if self.has_related_inputs:
+                self.hinging.append(defect)
+                return None
+            assumptions.append(f"integer parameters and memory such as {run.binding.inputs.size}")
+        is_certain = not assumptions
+        if is_certain and self._refutes(self._wide(run.binding), defect):
+            if self.has_related_inputs:
+                self.hinging.append(defect)
+                return None
+            assumptions.append("fewer clusters than tiles: with a cluster for each tile nothing shows")
+        return replace(defect, assumptions=tuple(assumptions), is_certain=is_certain)
+
+    def _refutes(self, binding: Binding, defect: Defect) -> bool:
+        """Whether a run under another launch or other inputs comes to the place of a fault and goes well."""
+        if defect.fault in SCHEDULE_FAULTS or binding is defect.run.binding:
+            return False
+        other = self.runner.go(binding, defect.run.schedule)
+        is_there = defect.incident.point in self.runner.covered(other) and _meets(other, defect.incident)
+        return not other.out_of_budget and other.is_clean and is_there
+
+    def _rival_inputs(self, assumed: Binding) -> Iterator[Binding]:
+        """What may hold instead of the inputs of a run that shows a fault: other integers; where host code relates
+        inputs, also a single unit of everything.
+        """
+        for size in (*_other_sizes(assumed.inputs.size), *((1,) if self.has_related_inputs else ())):
+            yield self.runner.binding(assumed.block, assumed.cluster, size)
+
+    def _wide(self, assumed: Binding) -> Binding:
+        """The same in a grid that has a cluster for each tile; itself where the user states the grid."""
+        wide = (WIDE_GRID * assumed.cluster[0], *assumed.grid[1:])
+        return assumed if self.launch.grid else replace(assumed, grid=wide)
 
     def _scalars(self) -> list[Slot]:
         """The parameter words, other than pointers, that the slice reads."""
@@ -477,9 +501,10 @@ def _places(conflict: Conflict) -> tuple[Failure, int, int]:
 
 
 def _meets(run: Run, incident: Incident) -> bool:
-    """Whether a run comes to the place of an incident with the same barrier."""
-    events = run.machine.events
-    return any(event.point == incident.point and event.object == incident.object for event in events)
+    """Whether a run comes to the place of an incident with the same barrier; with any, where that one is the fault."""
+    is_any = incident.fault is Fault.PARITY_OF_OTHER_SLOT
+    here = (event for event in run.machine.events if event.point == incident.point)
+    return any(is_any or event.object == incident.object for event in here)
 
 
 def _in_words(binding: Binding) -> str:

@@ -64,9 +64,16 @@ def land(machine: Machine, copy: Copy) -> None:
 
 
 def next_to_settle(machine: Machine) -> Mbarrier | None:
-    """The mbarrier whose tensor copies land next, of those that lack nothing but bytes; None when there is none."""
+    """The mbarrier whose tensor copies land next, of those that lack nothing but bytes; None when there is none.
+
+    One for which fewer copies were sent than in the phase before may have to wait for the rest of them.
+    """
     unsettled = [b for b in machine.mbarriers.values() if b.unsized and b.pending <= 0 and b.tx > 0]
-    return min(unsettled, key=lambda barrier: _turn(machine, barrier), default=None)
+    return min(unsettled, key=lambda barrier: (_is_short(barrier), _turn(machine, barrier)), default=None)
+
+
+def _is_short(barrier: Mbarrier) -> bool:
+    return bool(barrier.history) and len(barrier.copies) < len(barrier.history[-1][2])
 
 
 def _turn(machine: Machine, barrier: Mbarrier) -> int:
