@@ -49,6 +49,12 @@ class TestExtents:
         history = (*written, stored(STORE, 1024))
         assert store_extents(history, frozenset({STORE}), BODY, commits) == {STORE: extent}
 
+    def test_what_all_warps_wrote_where_every_lane_commits(self) -> None:
+        written = [access(WRITE, (1024 + 256 * warp, 1280 + 256 * warp), warp) for warp in range(4)]
+        commits = [Event(0, Kind.COMMIT, Agent(0, tuple(range(128))), 7)]
+        history = (*written, stored(STORE, 1024))
+        assert store_extents(history, frozenset({STORE}), BODY, commits) == {STORE: 1024}
+
     def test_not_beyond_a_gap(self) -> None:
         assert extents(access(WRITE, (0, 512)), access(WRITE, (640, 1024)), stored(STORE, 0)) == {STORE: 512}
 

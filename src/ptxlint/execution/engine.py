@@ -289,9 +289,6 @@ class _Engine:
             assumptions.append(f"integer parameters and memory such as {run.binding.inputs.size}")
         is_certain = not assumptions
         if is_certain and self._refutes(self._wide(run.binding), defect):
-            if self.has_related_inputs:
-                self.hinging.append(defect)
-                return None
             assumptions.append("fewer clusters than tiles: with a cluster for each tile nothing shows")
         return replace(defect, assumptions=tuple(assumptions), is_certain=is_certain)
 
@@ -304,10 +301,8 @@ class _Engine:
         return not other.out_of_budget and other.is_clean and is_there
 
     def _rival_inputs(self, assumed: Binding) -> Iterator[Binding]:
-        """What may hold instead of the inputs of a run that shows a fault: other integers; where host code relates
-        inputs, also a single unit of everything.
-        """
-        for size in (*_other_sizes(assumed.inputs.size), *((1,) if self.has_related_inputs else ())):
+        """What may hold instead of the inputs of a run that shows a fault: other integers."""
+        for size in _other_sizes(assumed.inputs.size):
             yield self.runner.binding(assumed.block, assumed.cluster, size)
 
     def _wide(self, assumed: Binding) -> Binding:

@@ -94,8 +94,12 @@ def _is_copy(access: Access) -> bool:
 
 
 def _committers(store: Access, events: Sequence[Event]) -> Warps:
-    """The warps that commit groups where the group of a store is committed."""
-    commits = [(event.order, event.point, event.agent) for event in events if event.kind is Kind.COMMIT and event.agent]
+    """The warps of which one lane commits groups where the group of a store is committed.
+
+    A commit that all lanes run, as Triton has it, makes empty groups beside the one of the thread that stores.
+    """
+    kept = ((event, event.agent) for event in events if event.kind is Kind.COMMIT and event.agent)
+    commits = [(event.order, event.point, who) for event, who in kept if len(who.threads) == len(warps_of(who))]
     own = (point for order, point, agent in commits if order >= store.when and _is_of(agent, store))
     at = next(own, None)
     return frozenset().union(*(warps_of(agent) for _, point, agent in commits if point == at))
