@@ -38,7 +38,7 @@ FAR_GRID = 16
 LONG = 800
 """Assumed integers of a run that goes round long loops many times."""
 
-LONG_STEPS = 12_000
+LONG_STEPS = 5_000
 """Steps after which that run is cut: what happens at the end the others show."""
 
 AHEAD = frozenset({Fault.OVERTAKE, Fault.OVER_ARRIVAL})

@@ -21,7 +21,7 @@ from ptxlint.execution.ways import Warps, place, warps_of
 from ptxlint.ir import Instruction
 from ptxlint.isa import Mode
 
-MOST_LOOKED_AT = 4
+MOST_LOOKED_AT = 2
 """Executions of one store that are looked at."""
 
 COPY = "bulk copy"
