@@ -7,7 +7,7 @@ the budget. A launch shape is good when the kernel runs clean under it and reach
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ptxlint.cfg import Cfg
@@ -34,6 +34,13 @@ ELSEWHERE: tuple[tuple[Dimensions, int | None], ...] = (((1, 0, 0), None), ((8, 
 
 FAR_GRID = 16
 """Clusters of the grid in which those far from the origin run."""
+
+OTHER_SIZES = (29, 301)
+"""Assumed integers under which a fault must show as well, where they reach it, to be certain; for a fault that large
+ones show, so much more than those: a run with fewer trips has no say."""
+
+LARGE = 100
+"""The least of those large ones."""
 
 LONG = 800
 """Assumed integers of a run that goes round long loops many times."""
@@ -198,3 +205,8 @@ class Choice:
 def _phases(run: Run) -> int:
     """Completed phases of the busiest mbarrier."""
     return max((barrier.phase for barrier in run.machine.mbarriers.values()), default=0)
+
+
+def other_sizes(size: int) -> Iterator[int]:
+    """Integers that are assumed instead of one of them, to see whether a fault hinges on it."""
+    return (other if size < LARGE else size + other for other in OTHER_SIZES)

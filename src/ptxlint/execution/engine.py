@@ -31,7 +31,7 @@ from ptxlint.execution import (
     waits,
 )
 from ptxlint.execution import slice as slices
-from ptxlint.execution.choice import Choice
+from ptxlint.execution.choice import Choice, other_sizes
 from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.layout import Layout
@@ -41,7 +41,7 @@ from ptxlint.execution.program import Binding, Program, Slot
 from ptxlint.execution.rows import reads_rows
 from ptxlint.execution.runs import STEPS, Run, Runner
 from ptxlint.execution.schedule import SCHEDULES, Repair
-from ptxlint.execution.search import Search
+from ptxlint.execution.search import WIDE_GRID, Search
 from ptxlint.execution.shapes import Shapes
 from ptxlint.execution.trace import Event, Fault, Incident
 from ptxlint.ir import Function, Instruction, Module
@@ -49,15 +49,6 @@ from ptxlint.launch import Dimensions, Launch
 
 TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
-
-WIDE_GRID = 1 << 12
-"""Clusters of a grid in which each has one tile at most."""
-
-OTHER_SIZES = (29, 301)
-"""Assumed integers under which a fault must show as well, where they reach it, to be certain; for a fault that large
-ones show, so much more than those: a run with fewer trips has no say."""
-
-LARGE = 100
 
 TENSOR_MAP_BYTES = 128
 SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
@@ -237,7 +228,7 @@ class _Engine:
         ahead = self.choice.overtaken.get((first.binding.block, first.binding.cluster))
         if ahead is None or conflicts.conflicts:
             return []
-        for size in _other_sizes(ahead.binding.inputs.size):
+        for size in other_sizes(ahead.binding.inputs.size):
             assumed = self.runner.binding(ahead.binding.block, ahead.binding.cluster, size).inputs
             other = self.runner.go(replace(ahead.binding, inputs=assumed), ahead.schedule)
             if {i.point for i in other.machine.incidents}.isdisjoint(i.point for i in ahead.machine.incidents):
@@ -302,7 +293,7 @@ class _Engine:
 
     def _rival_inputs(self, assumed: Binding) -> Iterator[Binding]:
         """What may hold instead of the inputs of a run that shows a fault: other integers."""
-        for size in _other_sizes(assumed.inputs.size):
+        for size in other_sizes(assumed.inputs.size):
             yield self.runner.binding(assumed.block, assumed.cluster, size)
 
     def _wide(self, assumed: Binding) -> Binding:
@@ -424,7 +415,7 @@ class _Engine:
     ) -> tuple[Conflict, ...]:
         """Conflicts without those that other integers make go away, where host code relates the integers: a structure,
         or words of memory, that the assumed values contradict."""
-        for size in _other_sizes(binding.inputs.size) if kept and self.has_related_inputs else ():
+        for size in other_sizes(binding.inputs.size) if kept and self.has_related_inputs else ():
             assumed = self.runner.binding(binding.block, binding.cluster, size).inputs
             other = run_ordered(program, replace(binding, inputs=assumed))
             if other.is_clean:
@@ -475,11 +466,6 @@ class _Engine:
             conflicts.is_whole,
             self.has_unknown_rows,
         )
-
-
-def _other_sizes(size: int) -> Iterator[int]:
-    """Integers that are assumed instead of one of them, to see whether a fault hinges on it."""
-    return (other if size < LARGE else size + other for other in OTHER_SIZES)
 
 
 def _is_shared_work(instruction: Instruction) -> bool:
