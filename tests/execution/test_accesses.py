@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ptxlint.execution import lower
@@ -47,7 +45,7 @@ def touched(snippet: str, threads: int = 32, cluster: int = 1) -> list[Access]:
     binding = Binding((threads, 1, 1), (cluster, 1, 1), (4, 1, 1), 4096, Assumed(13))
     Machine(program, binding, SCHEDULES[0], 20_000, order=order).run()
     kept = [touch for shadow in order.shadow.values() for touch in shadow.between(0, 1 << 64)]
-    made = [replace(touch.access, interval=interval) for touch in kept for interval in touch.place.intervals]
+    made = [touch.access._replace(interval=interval) for touch in kept for interval in touch.place.intervals]
     return sorted(made, key=lambda access: (access.point, access.interval))
 
 

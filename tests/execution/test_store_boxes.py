@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ptxlint.execution.clock import Moment
@@ -89,7 +87,7 @@ class TestExtents:
         assert extents(access(WRITE, (0, 512)), stored(STORE, 0), stored(STORE, 0), late) == {STORE: 512}
 
     def test_the_map_that_a_store_uses_is_none_of_its_bytes(self) -> None:
-        used = replace(stored(STORE, 1 << 40), space=Space.GLOBAL)
+        used = stored(STORE, 1 << 40)._replace(space=Space.GLOBAL)
         assert extents(access(WRITE, (0, 512)), stored(STORE, 0), used) == {STORE: 512}
 
     def test_a_row_at_least(self) -> None:

@@ -222,7 +222,7 @@ def _fence(point: int) -> Part:
         who = _agent(strand, positions)
         strand.machine.record(Kind.FENCE, who, point)
         order.fence(who)
-        order.declare(who)
+        order.lifetimes.declare(who)
 
     return run
 
@@ -235,7 +235,7 @@ def _orders(instruction: Instruction, row: Row) -> Part:
     def run(strand: Strand, order: Order, positions: Positions) -> None:
         who = _agent(strand, positions)
         if row.name == "fence.mbarrier_init":
-            order.declare(who)
+            order.lifetimes.declare(who)
         elif instruction.opcode == "tcgen05":
             order.fence_tensor_memory(who, before="before" in row.name)
         else:

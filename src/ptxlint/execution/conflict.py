@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ptxlint.classes import dataclass
 from ptxlint.execution.clock import Moment
@@ -50,8 +50,7 @@ CONTESTED = TENSOR_FENCES | {Failure.OVERWRITTEN}
 """What is kept apart, so that it never takes the place of another conflict."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """One access of one warp, or of an engine on its behalf, to an interval.
 
     `turn` counts the executions of the instruction by the warp; `when` is the number of events of the run before it.

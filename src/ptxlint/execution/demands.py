@@ -15,20 +15,23 @@ def missing(first: Access, second: Access, clock: Clock) -> Failure | None:
     """What is missing between two accesses to common bytes, one of them a write; `clock` is the second's warp's."""
     if first.space is Space.GLOBAL:
         return _of_maps(first, second, clock)
+    line, time = first.moment.line, first.moment.time
+    is_over = clock.known.get(line, 0) >= time
+    crosses = first.proxy is Proxy.GENERIC and second.proxy is Proxy.ASYNC
+    if is_over and not crosses and first.space is Space.SHARED and clock.whole.get(line, 0) >= time:
+        return None
     if (first.is_atomic and second.is_atomic) or _is_exempt(first, second):
         return None
-    line = first.moment.line
-    if not first.is_write and clock.issued.get(line, 0) >= first.moment.time:
+    if not first.is_write and clock.issued.get(line, 0) >= time:
         return None
-    if clock.known.get(line, 0) < first.moment.time:
+    if not is_over:
         return None if _is_pipelined(first, second, clock) else Failure.UNORDERED
-    if clock.whole.get(line, 0) < first.moment.time:
+    if clock.whole.get(line, 0) < time:
         return Failure.LANES
-    crosses = first.is_write and first.proxy is Proxy.GENERIC and second.proxy is Proxy.ASYNC
-    if crosses and not second.is_write:
-        if clock.fenced.get(line, 0) < first.moment.time:
+    if crosses and first.is_write and not second.is_write:
+        if clock.fenced.get(line, 0) < time:
             return Failure.UNFENCED
-        if clock.strict.get(line, 0) < first.moment.time:
+        if clock.strict.get(line, 0) < time:
             return Failure.FENCED_LATE
     return _contested(first, second, clock)
 

@@ -21,7 +21,6 @@ from ptxlint.execution import (
     components,
     diagnosis,
     events,
-    exempt,
     inline,
     inputs,
     layout,
@@ -34,9 +33,10 @@ from ptxlint.execution import slice as slices
 from ptxlint.execution.choice import Choice, other_sizes
 from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.disputes import disputes
+from ptxlint.execution.exempt import Exemptions
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import Machine
-from ptxlint.execution.ordered import NOT_ORDERED, Ordered
+from ptxlint.execution.ordered import NOT_ORDERED, Ordered, Real
 from ptxlint.execution.program import Binding, Program, Slot
 from ptxlint.execution.rows import reads_rows
 from ptxlint.execution.runs import STEPS, Run, Runner
@@ -149,6 +149,7 @@ class _Engine:
         self.runner = Runner(program, self.cfg, self.launch, self.seeds)
         self.choice = Choice(self.runner, self.cfg)
         self.shapes = Shapes(self.cfg, self.slice, self.launch)
+        self.exemptions = Exemptions(self.cfg, self.seeds)
         self.has_unknown_rows = False
         self.trial_steps = 0
         self.has_related_inputs = any(
@@ -339,7 +340,7 @@ class _Engine:
                 return
 
     def _conflicts(
-        self, runs: Sequence[Run], run_ordered: Callable[[Program, Binding], Ordered] = ordered.run_ordered
+        self, runs: Sequence[Run], run_ordered: Callable[[Program, Binding, Real], Ordered] = ordered.run_ordered
     ) -> Ordered:
         """Accesses to common bytes that lack order in each schedule, with the events of the first run of that kind.
 
@@ -372,8 +373,8 @@ class _Engine:
         away = (run.binding for run in runs if run.binding is not binding)
         first = NOT_ORDERED
         for again in (binding, *away, *few):
-            found = run_ordered(program, again)
-            conflicts = exempt.real(found.conflicts, self.cfg, self.seeds, found.events)
+            found = run_ordered(program, again, self.exemptions.real)
+            conflicts = found.conflicts
             if again in few:
                 conflicts = tuple(conflict for conflict in conflicts if conflict.failure is Failure.UNFENCED)
             else:
@@ -411,13 +412,13 @@ class _Engine:
         kept: tuple[Conflict, ...],
         program: Program,
         binding: Binding,
-        run_ordered: Callable[[Program, Binding], Ordered],
+        run_ordered: Callable[[Program, Binding, Real], Ordered],
     ) -> tuple[Conflict, ...]:
         """Conflicts without those that other integers make go away, where host code relates the integers: a structure,
         or words of memory, that the assumed values contradict."""
         for size in other_sizes(binding.inputs.size) if kept and self.has_related_inputs else ():
             assumed = self.runner.binding(binding.block, binding.cluster, size).inputs
-            other = run_ordered(program, replace(binding, inputs=assumed))
+            other = run_ordered(program, replace(binding, inputs=assumed), self.exemptions.real)
             if other.is_clean:
                 kept = tuple(conflict for conflict in kept if ordered.is_alike(conflict, other.conflicts))
         return kept
@@ -461,7 +462,7 @@ class _Engine:
             conflicts.conflicts,
             conflicts.events,
             conflicts.accesses,
-            exempt.real(conflicts.contested, self.cfg, self.seeds, conflicts.events),
+            conflicts.contested,
             reason,
             conflicts.is_whole,
             self.has_unknown_rows,

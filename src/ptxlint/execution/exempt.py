@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 
 from ptxlint import isa
 from ptxlint.cfg import Cfg
@@ -14,16 +15,25 @@ from ptxlint.execution.ways import is_by, origin, path, warps_of
 from ptxlint.ir import Instruction, Register
 
 
-def real(
-    conflicts: Sequence[Conflict], cfg: Cfg, points: frozenset[int], events: Sequence[Event]
-) -> tuple[Conflict, ...]:
-    """The conflicts without those that are none; `points` synchronize, `events` are those of the run."""
-    guessed = by_contents(cfg) if conflicts else ()
-    return tuple(
-        conflict
-        for conflict in conflicts
-        if not _is_guess(conflict, guessed) and not _is_consumed(conflict, cfg, points, events)
-    )
+class Exemptions:
+    """The conflicts of one kernel that are none; `points` synchronize."""
+
+    def __init__(self, cfg: Cfg, points: frozenset[int]) -> None:
+        self.cfg = cfg
+        self.points = points
+
+    @cached_property
+    def guessed(self) -> Collection[tuple[int, bool]]:
+        """The instructions whose places are guesses, as `by_contents` has them."""
+        return by_contents(self.cfg)
+
+    def real(self, conflicts: Sequence[Conflict], events: Sequence[Event]) -> tuple[Conflict, ...]:
+        """The conflicts of a run with these events, without those that are none."""
+        return tuple(
+            conflict
+            for conflict in conflicts
+            if not _is_consumed(conflict, self.cfg, self.points, events) and not _is_guess(conflict, self.guessed)
+        )
 
 
 def _is_consumed(conflict: Conflict, cfg: Cfg, points: frozenset[int], events: Sequence[Event]) -> bool:

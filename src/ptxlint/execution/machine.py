@@ -54,6 +54,7 @@ class Machine:
         self.schedule = schedule
         self.budget = budget if not binding.cut else binding.cut if order is None else ORDERED_FACTOR * binding.cut
         self.is_cut = False
+        self.left = dict(binding.enough)
         self.steps = 0
         self.events: list[Event] = []
         self.incidents: list[Incident] = []
@@ -299,7 +300,7 @@ class Machine:
             return None
         if self.order is not None and agent is not None:
             self.order.when = len(self.events)
-            self.order.use(agent, address, point)
+            self.order.lifetimes.use(agent, address, point)
         return barrier
 
     def initialize(self, strand: Strand, point: int, address: int, count: int, who: Agent) -> None:
@@ -318,7 +319,7 @@ class Machine:
         self.record(Kind.INIT, strand.agent, point, fresh, count)
         if self.order is not None:
             self.order.when = len(self.events)
-            self.order.initialize(who, address, point)
+            self.order.lifetimes.initialize(who, address, point)
         self._wake_waiters(address)
 
     def invalidate(self, point: int, address: int, who: Agent) -> None:
@@ -329,7 +330,7 @@ class Machine:
             barrier.inval_point = point
             self.record(Kind.INVAL, who, point, barrier)
             if self.order is not None:
-                self.order.invalidate(who, address, point)
+                self.order.lifetimes.invalidate(who, address, point)
 
     def arrive(
         self,
@@ -407,6 +408,15 @@ class Machine:
             barrier.turn()
             self.record(Kind.PHASE, None, -1, barrier, phase=barrier.phase - 1)
             self._wake_waiters(barrier.address)
+            if self.left:
+                self._count(barrier)
+
+    def _count(self, barrier: Mbarrier) -> None:
+        """Raises OutOfBudgetError where all mbarriers have gone through as many phases as are enough."""
+        if self.left.get(barrier.address, barrier.phase + 1) <= barrier.phase:
+            del self.left[barrier.address]
+            if not self.left:
+                raise OutOfBudgetError
 
     def _note_overtaken(self, barrier: Mbarrier) -> None:
         """The first arrival of a phase, if it came before anyone saw the last phase complete, and nobody has yet.

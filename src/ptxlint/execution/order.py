@@ -7,11 +7,9 @@ Mechanisms*, *membar/fence*, *Memory Consistency Model for 5th generation of Ten
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import replace
 
 from ptxlint.execution.clock import (
     CP_ASYNC,
-    INITIALIZATION,
     TENSOR_CORE,
     TENSOR_LOAD,
     TENSOR_STORE,
@@ -35,6 +33,7 @@ from ptxlint.execution.conflict import (
 )
 from ptxlint.execution.demands import missing
 from ptxlint.execution.groups import Groups
+from ptxlint.execution.lifetimes import Lifetimes
 from ptxlint.execution.shadow import PAGE_SHIFT, Place, Shadow, Touch
 from ptxlint.execution.strand import WARP, WARPS_PER_GROUP
 from ptxlint.execution.trace import Agent
@@ -63,14 +62,10 @@ class Order:
         self.begun: dict[Line, int] = {}
         self.ready: dict[tuple[int, int], Clock] = {}
         self.waiting: dict[tuple[int, int], Clock] = {}
-        self.initialized: dict[int, Access] = {}
-        self.users: dict[int, dict[tuple[int, int], Access]] = {}
-        self.declared: dict[tuple[int, int], dict[Line, int]] = {}
-        self.seen: dict[tuple[int, int], list[Access]] = {}
         self.multiplying: set[tuple[int, int]] = set()
+        self.lifetimes = Lifetimes(self)
         self.touched: dict[tuple[int, int], int] = {}
         self.is_relaxed = False
-        self.point = -1
         self.turns: dict[tuple[int, int, int], int] = {}
         self.lanes: dict[tuple[int, int], dict[frozenset[int], int]] = {}
         self.when = 0
@@ -84,7 +79,7 @@ class Order:
             found = self.clocks[rank, warp] = Clock({line: 1}, {}, {}, {line: 1})
         return found
 
-    def _warps(self, agent: Agent) -> dict[int, frozenset[int]]:
+    def warps(self, agent: Agent) -> dict[int, frozenset[int]]:
         """The warps of an agent, each with the lanes that belong to it."""
         found = self._members.get(agent)
         if found is None:
@@ -93,6 +88,14 @@ class Order:
                 lanes.setdefault(thread // 32, []).append(thread)
             found = self._members[agent] = {warp: frozenset(members) for warp, members in lanes.items()}
         return found
+
+    def group_of(self, rank: int, warp: int) -> tuple[int, int]:
+        """The warpgroup of a warp."""
+        return rank, warp // WARPS_PER_GROUP
+
+    def multiplies(self, rank: int, warp: int) -> bool:
+        """Whether the warp's warpgroup has issued wgmma."""
+        return self.group_of(rank, warp) in self.multiplying
 
     def _tick(self, rank: int, warp: int, clock: Clock) -> None:
         line = ("warp", rank, warp)
@@ -103,7 +106,7 @@ class Order:
     def release(self, agent: Agent, target: Clock, *, relaxed: bool = False) -> None:
         """The warps of an agent make what they know known to a barrier."""
         self.is_relaxed |= relaxed
-        for warp, lanes in self._warps(agent).items():
+        for warp, lanes in self.warps(agent).items():
             clock = self.clock(agent.rank, warp)
             line = ("warp", agent.rank, warp)
             begun = [time for others, time in self.lanes.get((agent.rank, warp), {}).items() if not others <= lanes]
@@ -112,20 +115,20 @@ class Order:
             target.join(clock, relaxed=relaxed)
             if relaxed:
                 target.join(self.ready.get((agent.rank, warp), NOTHING))
-                advance(target.known, self.declared.get((agent.rank, warp), {}))
+                advance(target.known, self.lifetimes.declared.get((agent.rank, warp), {}))
             self._tick(agent.rank, warp, clock)
 
     def converge(self, agent: Agent) -> None:
         """The lanes of an agent's warps have come together: each knows what the others did."""
         if not self.lanes:
             return
-        for warp in self._warps(agent):
+        for warp in self.warps(agent):
             self.lanes.pop((agent.rank, warp), None)
 
     def acquire(self, agent: Agent, source: Clock, *, relaxed: bool = False) -> None:
         """The warps of an agent learn what a barrier knows."""
         self.is_relaxed |= relaxed
-        for warp in self._warps(agent):
+        for warp in self.warps(agent):
             self.clock(agent.rank, warp).join(source, relaxed=relaxed)
             if relaxed:
                 self.waiting.setdefault((agent.rank, warp), Clock()).join(source)
@@ -135,7 +138,7 @@ class Order:
 
         Source: PTX ISA, *Release and Acquire Patterns*.
         """
-        for warp in self._warps(agent):
+        for warp in self.warps(agent):
             clock = self.clock(agent.rank, warp)
             if acquires:
                 clock.join(self.waiting.pop((agent.rank, warp), NOTHING))
@@ -157,33 +160,8 @@ class Order:
         line = ("mbarrier", 0, address)
         for known in (source.known, source.fenced, source.strict, source.whole):
             known[line] = max(known.get(line, 0), phase + 1)
-        self._lap(agent, address, phase, source)
+        self.lifetimes.complete(agent, address, phase, source)
         self.acquire(agent, source, relaxed=relaxed)
-
-    def _lap(self, agent: Agent, address: int, phase: int, source: Clock) -> None:
-        """A phase is seen complete: a conflict if a warp that waited for the one before may not have seen that yet.
-
-        Its parity would come round meanwhile. A warpgroup that multiplies runs together; relaxed operations count, but
-        leave no trace in the clocks. Warps that wait and then touch nothing, as those do that TileLang keeps beside its
-        elected producer, are told apart: they lose nothing but their place.
-        """
-        place = (address, address + 8)
-        later = agent.threads[0] // 32
-        for early in self.seen.pop((address, phase - 1), ()):
-            line, time = early.moment.line, early.moment.time
-            is_known = max(source.known.get(line, 0), source.issued.get(line, 0)) >= time
-            is_idle = self.touched.get((early.agent.rank, early.warp), -1) < early.when
-            if is_known or self.is_relaxed or self._multiplies(early.agent.rank, early.warp):
-                continue
-            over = Moment(("warp", agent.rank, later), 0)
-            passed = Access(Space.SHARED, place, True, Proxy.GENERIC, over, self.point, agent, later, 0, self.when)
-            failure = Failure.IDLE_LAPPED if is_idle else Failure.LAPPED
-            self.conflicts.setdefault((failure, early.point, self.point), Conflict(failure, early, passed))
-        seen = self.seen.setdefault((address, phase), [])
-        for warp in self._warps(agent):
-            line = ("warp", agent.rank, warp)
-            over = Moment(line, self.clock(agent.rank, warp).known[line])
-            seen.append(Access(Space.SHARED, place, False, Proxy.GENERIC, over, self.point, agent, warp, 0, self.when))
 
     def bar_arrive(self, agent: Agent, number: int, generation: int) -> None:
         """An arrival at a CTA barrier."""
@@ -193,7 +171,7 @@ class Order:
         """The barrier has let an agent go. Nothing has happened to a warp of which all lanes waited."""
         self.converge(agent)
         source = self.bars.setdefault((agent.rank, number, generation), Clock())
-        for warp, lanes in self._warps(agent).items():
+        for warp, lanes in self.warps(agent).items():
             if len(lanes) == WARP:
                 self.clock(agent.rank, warp).adopt(source, (WARP_LINE, agent.rank, warp))
             else:
@@ -210,7 +188,7 @@ class Order:
 
     def fence(self, agent: Agent) -> None:
         """fence.proxy.async for shared memory: what the warp knows is visible to the async proxy from here on."""
-        for warp in self._warps(agent):
+        for warp in self.warps(agent):
             clock = self.clock(agent.rank, warp)
             advance(clock.fenced, clock.known)
             for line, time in clock.known.items():
@@ -220,21 +198,21 @@ class Order:
 
     def release_maps(self, agent: Agent) -> None:
         """fence.proxy.tensormap release: changes of tensor maps so far can be acquired."""
-        for warp in self._warps(agent):
+        for warp in self.warps(agent):
             clock = self.clock(agent.rank, warp)
             advance(clock.mapped, {line: time for line, time in clock.known.items() if line[0] == WARP_LINE})
             self._tick(agent.rank, warp, clock)
 
     def acquire_map(self, agent: Agent, address: int) -> None:
         """fence.proxy.tensormap acquire: released changes of the map there are visible to its uses from here on."""
-        for warp in self._warps(agent):
+        for warp in self.warps(agent):
             clock = self.clock(agent.rank, warp)
             clock.acquired.update({(line, address): time for line, time in clock.mapped.items()})
 
     def fence_tensor_memory(self, agent: Agent, *, before: bool) -> None:
         """tcgen05.fence::before_thread_sync or ::after_thread_sync."""
         self.has_tensor_fences = True
-        for warp, lanes in self._warps(agent).items():
+        for warp, lanes in self.warps(agent).items():
             if before:
                 self._hand_over(agent.rank, warp, lanes)
             else:
@@ -249,99 +227,28 @@ class Order:
         for thread in threads:
             line = (TENSOR_CORE, rank, thread)
             if line in self.begun:
-                sent[line] = self._close(line)
+                sent[line] = self.close(line)
 
     def doubtful(self) -> tuple[Conflict, ...]:
         """The contested conflicts; a kernel that fences tensor memory nowhere does not mean to."""
         found = self.contested.values()
         return tuple(c for c in found if self.has_tensor_fences or c.failure not in TENSOR_FENCES)
 
-    # Initialization of mbarriers
-
-    def initialize(self, agent: Agent, address: int, point: int) -> None:
-        """mbarrier.init: a generic write that others may rely on once a release has published it."""
-        warp = agent.threads[0] // 32
-        line = (INITIALIZATION, agent.rank, warp)
-        moment = Moment(line, self._close(line))
-        clock = self.clock(agent.rank, warp)
-        clock.known[line] = moment.time
-        self.initialized[address] = Access(
-            Space.SHARED, (address, address + 8), True, Proxy.GENERIC, moment, point, agent, warp, 0, self.when
-        )
-
-    def invalidate(self, agent: Agent, address: int, point: int) -> None:
-        """mbarrier.inval: the memory is free for other uses; a conflict with the last use by each warp that may come
-        later.
-
-        The warps of a warpgroup that multiplies run together; relaxed operations leave no trace in the clocks. Source:
-        PTX ISA, *mbarrier.inval* (any other operation on the invalidated object is undefined).
-        """
-        self.initialized.pop(address, None)
-        warp = agent.threads[0] // 32
-        clock = self.clock(agent.rank, warp)
-        for user, used in self.users.pop(address, {}).items():
-            is_together = user[1] // WARPS_PER_GROUP == warp // WARPS_PER_GROUP and self._multiplies(*user)
-            if user == (agent.rank, warp) or self.is_relaxed or is_together or clock.knows(used.moment):
-                continue
-            over = Moment((WARP_LINE, agent.rank, warp), 0)
-            given_up = replace(used, is_write=True, moment=over, point=point, agent=agent, warp=warp, when=self.when)
-            key = (Failure.INVALIDATED, used.point, point)
-            self.conflicts.setdefault(key, Conflict(Failure.INVALIDATED, used, given_up))
-
-    def _multiplies(self, rank: int, warp: int) -> bool:
-        """Whether the warp's warpgroup has issued wgmma."""
-        return (rank, warp // WARPS_PER_GROUP) in self.multiplying
-
-    def _overlay(self, made: Access, intervals: Sequence[Interval]) -> None:
-        """A copy writes shared memory: a conflict with each mbarrier in use there."""
-        for address, barrier in self.initialized.items():
-            if any(start < address + 8 and address < stop for start, stop in intervals):
-                key = (Failure.OVERLAID, barrier.point, made.point)
-                self.conflicts.setdefault(key, Conflict(Failure.OVERLAID, barrier, made))
-
-    def declare(self, agent: Agent) -> None:
-        """fence.mbarrier_init: a relaxed arrive publishes the initializations before it as well.
-
-        Source: PTX ISA, *membar/fence*. A proxy fence in its place is no release by the text; it is taken for one.
-        """
-        for warp in self._warps(agent):
-            line = (INITIALIZATION, agent.rank, warp)
-            self.declared[agent.rank, warp] = {line: self.clock(agent.rank, warp).known.get(line, 0)}
-
-    def use(self, agent: Agent, address: int, point: int) -> None:
-        """An operation on an mbarrier: a conflict if no barrier, or a relaxed one, comes after its initialization.
-
-        The last of each warp is kept.
-        """
-        self.point = point
-        made = self.initialized.get(address)
-        if made is None:
-            return
-        users = self.users.setdefault(address, {})
-        for warp in self._warps(agent):
-            clock = self.clock(agent.rank, warp)
-            line = (WARP_LINE, agent.rank, warp)
-            used = replace(made, is_write=False, point=point, agent=agent, warp=warp, when=self.when)
-            users[agent.rank, warp] = replace(used, moment=Moment(line, clock.known[line]))
-            if not clock.knows(made.moment):
-                key = (Failure.UNPUBLISHED, made.point, point)
-                self.conflicts.setdefault(key, Conflict(Failure.UNPUBLISHED, made, used))
-
     # Groups
 
     def commit(self, agent: Agent, kind: str) -> None:
         """The operations issued since the last commit are a group."""
-        for warp, lanes in self._warps(agent).items():
+        for warp, lanes in self.warps(agent).items():
             self.groups.commit(kind, agent.rank, warp, lanes)
 
-    def _close(self, line: Line) -> int:
+    def close(self, line: Line) -> int:
         """End the epoch in which operations are gathered; its number."""
         epoch = self.epochs[line] = self.epochs.get(line, 0) + 1
         return epoch
 
     def wait_group(self, agent: Agent, kind: str, pending: int) -> None:
         """All but the newest `pending` groups are done, for the threads that wait."""
-        for warp, lanes in self._warps(agent).items():
+        for warp, lanes in self.warps(agent).items():
             clock = self.clock(agent.rank, warp)
             for line, done in self.groups.wait(kind, agent.rank, warp, lanes, pending):
                 if done > clock.known.get(line, 0):
@@ -351,12 +258,12 @@ class Order:
 
     def in_group(self, agent: Agent, warp: int, kind: str) -> Moment:
         """When an operation that threads of a warp issue now will be over: when the group that they fill is."""
-        return self.groups.moment(kind, agent.rank, warp, self._warps(agent)[warp])
+        return self.groups.moment(kind, agent.rank, warp, self.warps(agent)[warp])
 
     def copies_arrive(self, agent: Agent, address: int, phase: int) -> None:
         """cp.async.mbarrier.arrive: the phase completes after the cp.async that the warps have issued so far."""
         clock = self.phases.setdefault((address, phase), Clock())
-        for warp, lanes in self._warps(agent).items():
+        for warp, lanes in self.warps(agent).items():
             for line, done in self.groups.arrive(CP_ASYNC, agent.rank, warp, lanes):
                 clock.known[line] = clock.whole[line] = done
         self.arrive(agent, address, phase)
@@ -381,10 +288,10 @@ class Order:
         """tcgen05.commit: the phase completes after all MMAs of the thread so far, and what they were ordered after."""
         line = (TENSOR_CORE, agent.rank, agent.threads[0])
         clock = self.phases.setdefault((address, phase), Clock())
-        epoch = self._close(line)
+        epoch = self.close(line)
         for known in (clock.known, clock.fenced, clock.strict, clock.whole, clock.sent):
             known[line] = max(known.get(line, 0), epoch)
-        for warp, lanes in self._warps(agent).items():
+        for warp, lanes in self.warps(agent).items():
             self._hand_over(agent.rank, warp, lanes)
         self.arrive(agent, address, phase)
 
@@ -413,7 +320,7 @@ class Order:
         if moment is None:
             self._note_lanes(agent, warp, clock)
         if moment is not None and moment.line[0] == WGMMA:
-            self.multiplying.add((agent.rank, warp // WARPS_PER_GROUP))
+            self.multiplying.add(self.group_of(agent.rank, warp))
         over = moment or Moment(line, clock.known[line])
         if space is Space.TENSOR:
             self.begun[over.line] = over.time
@@ -436,14 +343,15 @@ class Order:
             otherwise,
         )
         if point in self.watched or (is_write and what in self.watched):
-            self.history.extend(replace(made, interval=interval) for interval in place.intervals)
+            self.history.append(made)
+            self.history.extend(made._replace(interval=interval) for interval in place.intervals[1:])
         if is_write and proxy is Proxy.ASYNC and space is Space.SHARED:
-            self._overlay(made, place.intervals)
+            self.lifetimes.overlay(made, place.intervals)
         self._compare(made, place, clock)
 
     def _note_lanes(self, agent: Agent, warp: int, clock: Clock) -> None:
         """Remember which lanes have accessed memory since their warp last converged; other lanes begin a new time."""
-        lanes = self._warps(agent)[warp]
+        lanes = self.warps(agent)[warp]
         since = self.lanes.setdefault((agent.rank, warp), {})
         if lanes not in since:
             if since:
@@ -454,13 +362,16 @@ class Order:
         """Compare an access with those before it, and let it take the place of those that it covers."""
         shadow = self.shadow[made.space]
         earlier = shadow.before(place)
-        compared = earlier if made.is_write else [touch for touch in earlier if touch.access.is_write]
-        news = frozenset(touch for touch in compared if self._is_news(touch.access, made, clock))
+        if made.is_write:
+            compared, replaced = earlier, earlier
+        else:
+            line = made.moment.line
+            compared = {touch for touch in earlier if touch.access.is_write}
+            replaced = {touch for touch in earlier - compared if touch.access.moment.line == line}
+        news = frozenset([touch for touch in compared if self._is_news(touch.access, made, clock)])
         if news:
             self._note_all(made, place, news, clock)
-        line = made.moment.line
-        own = {touch for touch in earlier if not touch.access.is_write and touch.access.moment.line == line}
-        shadow.add(made, place, earlier if made.is_write else own)
+        shadow.add(made, place, replaced)
 
     def _is_news(self, first: Access, second: Access, clock: Clock) -> bool:
         """Whether accesses to common bytes conflict, for the first time at that pair of places, or between warps."""
@@ -481,8 +392,8 @@ class Order:
                 for touch in [touch for touch in touches if touch in left]:
                     meeting = [i for i in _in_page(touch, page) if i[0] < stop and start < i[1]]
                     for interval in meeting if self._is_news(touch.access, made, clock) else ():
-                        first = replace(touch.access, interval=interval)
-                        self._note(first, replace(made, interval=(start, stop)), touches, page, clock)
+                        first = touch.access._replace(interval=interval)
+                        self._note(first, made._replace(interval=(start, stop)), touches, page, clock)
                     if meeting and not self._is_news(touch.access, made, clock):
                         left.discard(touch)
 
@@ -497,7 +408,7 @@ class Order:
         kept = self.contested if failure in CONTESTED else self.conflicts
         conflict = Conflict(failure, first, second)
         if second.is_write and not first.is_write and failure not in CONTESTED:
-            held = [replace(touch.access, interval=i) for touch in touches for i in _in_page(touch, page)]
+            held = [touch.access._replace(interval=i) for touch in touches for i in _in_page(touch, page)]
             before = held[: held.index(first)]
             filled = next((a for a in reversed(before) if a.is_write and meet(a, first)), None)
             reads = [a for a in held if filled and not a.is_write and meet(a, second) and meet(a, filled)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from ptxlint.classes import dataclass
 from ptxlint.execution import diagnosis
@@ -23,6 +24,9 @@ from ptxlint.ir import Instruction
 
 ORDERED_STEPS = 120_000
 """Steps of one run that reports data accesses."""
+
+Real: TypeAlias = Callable[[Sequence[Conflict], Sequence[Event]], tuple[Conflict, ...]]
+"""Which of some conflicts of a run with these events are real."""
 
 FEW_TRIPS = (0, 1)
 """Assumed integers under which loops are skipped or run once."""
@@ -56,8 +60,8 @@ NOT_ORDERED = Ordered()
 """What a kernel shows that is not run with its data accesses."""
 
 
-def run_ordered(program: Program, binding: Binding) -> Ordered:
-    """The conflicts that show in each ordered schedule, as far as all goes well."""
+def run_ordered(program: Program, binding: Binding, real: Real) -> Ordered:
+    """The real conflicts that show in each ordered schedule, as far as all goes well."""
     found: tuple[Conflict, ...] | None = None
     shows = NOT_ORDERED
     for schedule in ORDERED_SCHEDULES:
@@ -66,7 +70,8 @@ def run_ordered(program: Program, binding: Binding) -> Ordered:
             return replace(shows, is_clean=False, is_whole=False)
         shown, is_clean = _before_faults(machine, order.conflicts.values()), diagnosis.is_clean(machine)
         if found is None:
-            found, contested = shown, order.doubtful() if is_clean else ()
+            found = real(shown, machine.events)
+            contested = real(order.doubtful(), machine.events) if is_clean else ()
             is_whole = is_clean and not machine.is_cut
             shows = Ordered((), tuple(machine.events), (), contested, is_clean, is_whole)
         found = tuple(conflict for conflict in found if is_alike(conflict, shown))
@@ -96,8 +101,8 @@ def is_alike(conflict: Conflict, others: Iterable[Conflict]) -> bool:
     )
 
 
-def run_overtaken(program: Program, binding: Binding) -> Ordered:
-    """The conflicts of a kernel of which one side runs ahead: in the first schedule in which it happens not to.
+def run_overtaken(program: Program, binding: Binding, real: Real) -> Ordered:
+    """The real conflicts of a kernel of which one side runs ahead: in the first schedule in which it happens not to.
 
     Who runs ahead is not seen in the order of accesses that he has overtaken; a schedule in which the others are just
     in time shows that nothing holds him back.
@@ -107,7 +112,8 @@ def run_overtaken(program: Program, binding: Binding) -> Ordered:
         is_stuck = machine is None or (machine.blocked and not machine.is_cut)
         if machine is None or is_stuck or any(i.fault is not Fault.OVERTAKE for i in machine.incidents):
             continue
-        conflicts = [conflict for conflict in order.conflicts.values() if conflict.filled is not None]
+        filled = [conflict for conflict in order.conflicts.values() if conflict.filled is not None]
+        conflicts = real(filled, machine.events)
         if conflicts:
             found = _with_accesses(program, binding, schedule, conflicts, tuple(machine.events))
             return replace(found, is_whole=False)

@@ -61,7 +61,8 @@ class Inputs(Protocol):
 class Binding:
     """The launch of one run: extents, dynamic shared memory in bytes, inputs, and which cluster of the grid runs.
 
-    cut: the steps after which a run of that kind has shown enough; 0 where it runs to its end.
+    cut: the steps after which a run of that kind has shown enough; 0 where it runs to its end. enough: the completed
+    phases of each mbarrier with which it has, too.
     """
 
     block: Dimensions
@@ -71,6 +72,7 @@ class Binding:
     inputs: Inputs
     position: Dimensions = (0, 0, 0)
     cut: int = 0
+    enough: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def threads(self) -> int:

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ptxlint import isa
-from ptxlint.execution.clock import Clock
+from ptxlint.execution.clock import WARP_LINE, Moment
 from ptxlint.execution.conflict import Access, Interval, Space
+from ptxlint.execution.lifetimes import Lifetimes
 from ptxlint.execution.order import Order
 from ptxlint.execution.schedule import OutOfBudgetError
-from ptxlint.execution.shadow import Place
 from ptxlint.execution.trace import Agent, Event, Kind
 from ptxlint.execution.ways import Warps, place, warps_of
 from ptxlint.ir import Instruction
-from ptxlint.isa import Mode
+from ptxlint.isa import Mode, Proxy
 
 MOST_LOOKED_AT = 2
 """Executions of one store that are looked at."""
@@ -31,20 +31,61 @@ LEAST = 128
 """Bytes of a box at least: one row of a swizzle atom."""
 
 
+class _NoLives(Lifetimes):
+    """No mbarrier is looked at."""
+
+    def initialize(self, agent: Agent, address: int, point: int) -> None:
+        """It stays unknown."""
+
+
 class Record(Order):
-    """The accesses of a run that are watched, without their order, until each store has been seen often enough."""
+    """The accesses of a run that are watched, without any order, until each store has been seen often enough."""
 
     def __init__(self, watched: frozenset[int | str], stores: frozenset[int]) -> None:
         super().__init__(watched)
         self.awaited = dict.fromkeys(stores, MOST_LOOKED_AT)
+        self.lifetimes = _NoLives(self)
 
-    def _compare(self, made: Access, place: Place[Access], clock: Clock) -> None:
+    def _ignore(self, *_: object, **__: object) -> None:
+        """No clock goes on."""
+
+    release = acquire = converge = arrive = wait = bar_arrive = bar_leave = cluster_arrive = cluster_leave = _ignore
+    fence = fence_memory = fence_tensor_memory = commit = wait_group = issue = tensor_commit = copies_arrive = _ignore
+
+    def in_group(self, agent: Agent, warp: int, kind: str) -> Moment:
+        """At no time in particular."""
+        del agent, warp, kind
+        return _SOMETIME
+
+    def access(
+        self,
+        agent: Agent,
+        warp: int,
+        intervals: Sequence[Interval],
+        point: int,
+        *,
+        is_write: bool,
+        space: Space = Space.SHARED,
+        what: str = "",
+        **_: object,
+    ) -> None:
         """Raises OutOfBudgetError where enough has been seen."""
-        del place, clock
-        if made.point in self.awaited:
-            self.awaited[made.point] -= 1
+        if point not in self.watched and not (is_write and what in self.watched):
+            return
+        turn = self.turns[point, agent.rank, warp] = self.turns.get((point, agent.rank, warp), 0) + 1
+        filled = (interval for interval in intervals if interval[0] < interval[1])
+        self.history.extend(
+            Access(space, interval, is_write, Proxy.GENERIC, _SOMETIME, point, agent, warp, turn, self.when, what=what)
+            for interval in filled
+        )
+        if point in self.awaited:
+            self.awaited[point] -= 1
             if max(self.awaited.values()) <= 0:
                 raise OutOfBudgetError
+
+
+_SOMETIME = Moment((WARP_LINE, 0, 0), 0)
+"""When an access is over of which that is not asked."""
 
 
 def tensor_stores(body: Sequence[Instruction]) -> frozenset[int]:
