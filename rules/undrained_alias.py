@@ -30,6 +30,25 @@ cp.async.wait_all;
 bar.sync 0;
 st.shared.u32 [tile], %r1;
 """,
+        """
+.shared .align 16 .b8 ring[2048];
+and.b32 %r2, %r1, 3;
+setp.eq.s32 %p1, %r2, 0;
+@%p1 bra DONE;
+neg.s32 %r3, %r2;
+mov.u32 %r4, ring;
+NEXT:
+st.shared.u32 [ring+1536], %r1;
+bar.sync 0;
+cp.async.cg.shared.global [%r4], [%rd1], 16;
+cp.async.commit_group;
+add.s32 %r4, %r4, 512;
+add.s32 %r3, %r3, 1;
+setp.ne.s32 %p2, %r3, 0;
+@%p2 bra NEXT;
+DONE:
+cp.async.wait_all;
+""",
     )
     bad = (
         """
@@ -38,6 +57,25 @@ cp.async.cg.shared.global [tile], [%rd1], 16;
 cp.async.commit_group;
 bar.sync 0;
 st.shared.u32 [tile], %r1;  // expect: undrained-alias
+""",
+        """
+.shared .align 16 .b8 ring[2048];
+and.b32 %r2, %r1, 7;
+setp.eq.s32 %p1, %r2, 0;
+@%p1 bra DONE;
+neg.s32 %r3, %r2;
+mov.u32 %r4, ring;
+NEXT:
+st.shared.u32 [ring+1536], %r1;  // expect: undrained-alias
+bar.sync 0;
+cp.async.cg.shared.global [%r4], [%rd1], 16;
+cp.async.commit_group;
+add.s32 %r4, %r4, 512;
+add.s32 %r3, %r3, 1;
+setp.ne.s32 %p2, %r3, 0;
+@%p2 bra NEXT;
+DONE:
+cp.async.wait_all;
 """,
     )
 

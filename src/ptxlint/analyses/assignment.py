@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ptxlint.analyses.evaluation import Evaluation, Number
-from ptxlint.analyses.value import Leaf, LeafKind, Literal, Value, leaves
+from ptxlint.analyses.value import Apply, Constant, Leaf, LeafKind, Literal, Sum, Value, leaves
 from ptxlint.analyses.values import Values
 from ptxlint.cfg import Cfg
 from ptxlint.classes import dataclass
@@ -46,6 +46,7 @@ class Loops:
         self._conditions: dict[tuple[int, int], Sequence[Literal]] = {}
         self._depends: dict[Value, frozenset[Leaf]] = {}
         self._headers: dict[Value, frozenset[int]] = {}
+        self._most: dict[int, int | None] = {}
 
     @cached_property
     def _of_header(self) -> Mapping[int, int]:
@@ -103,6 +104,38 @@ class Loops:
                     found.append(Test(block, literal))
             self._tests[header] = found
         return self._tests[header]
+
+    def most_laps(self, header: int) -> int | None:
+        """The most laps that a loop can make; None where nothing says it.
+
+        A remainder loop counts to a number from a rest of a division: `n & 3`, in steps of one.
+        """
+        if header not in self._most:
+            known = [most for test in self.tests(header) if (most := self._most_by(test, header)) is not None]
+            self._most[header] = min(known, default=None)
+        return self._most[header]
+
+    def _most_by(self, test: Test, header: int) -> int | None:
+        """The most laps up to a test that a counter is no longer other than a number, for each rest that it may begin
+        with; nobody lets a rest run through all integers that does not get there."""
+        match test.stays:
+            case Apply("eq", _, (difference, Constant(0))), False:
+                pass
+            case _:
+                return None
+        counter, factor, constant = _linear(difference)
+        if counter is None or not isinstance(counter, Leaf) or not self.is_counter(counter) or counter.place != header:
+            return None
+        try:
+            stepped, times, step = _linear(self.following(counter))
+            rest, sign, start = _linear(self.first(counter))
+        except Unpredictable:
+            return None
+        if stepped is not counter or times != 1 or step == 0 or rest is None:
+            return None
+        first = (factor * (sign * value + start) + constant for value in _rests(rest))
+        laps = [-value // (factor * step) for value in first if value % (factor * step) == 0]
+        return max((lap + 1 for lap in laps if lap >= 0), default=None)
 
     def conditions(self, block: int, header: int) -> Sequence[Literal]:
         """What holds whenever control comes to a block of a loop, by the branches since the loop's head.
@@ -319,6 +352,26 @@ class _Lap:
 
     def __call__(self, leaf: Leaf) -> Number:
         return self._numbers[leaf] if leaf in self._numbers else self._outside(leaf)
+
+
+def _linear(value: Value) -> tuple[Value | None, int, int]:
+    """A value as one term times a factor and a constant; no term where there are more, or none."""
+    match value:
+        case Sum(constant, ((term, factor),)):
+            return term, factor, constant
+        case Leaf() | Apply():
+            return value, 1, 0
+    return None, 0, 0
+
+
+def _rests(value: Value) -> range:
+    """What a rest of a division by a constant may be; nothing for other values."""
+    match value:
+        case Apply("and", _, (_, Constant(mask)) | (Constant(mask), _)) if 0 <= mask < LONGEST:
+            return range(mask + 1)
+        case Apply("rem", type_name, (_, Constant(divisor))) if type_name.startswith("u") and divisor <= LONGEST:
+            return range(divisor)
+    return range(0)
 
 
 def _place(symbols: Iterable[str], symbol: str) -> int:

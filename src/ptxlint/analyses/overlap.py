@@ -223,15 +223,18 @@ class Overlaps:
         self, early: Touch, late: Touch, header: int, laps: Mapping[int, int], limit: int, ground: Ground
     ) -> Sequence[tuple[int, int]]:
         passed = laps.get(header, 0)
+        most = self.loops.most_laps(header)
+        tried = LAPS if most is None else min(LAPS, most)
         last = None if header in self._around(late.index) else ground.last_lap(header)
         if last is not None and header in self._around(early.index):
             return [(last, last - passed)] if passed <= last and passed < limit else ()
         if header in self._around(early.index):
-            return () if passed == limit else [(lap, lap - passed) for lap in range(passed, max(passed + 1, LAPS))]
+            is_far = passed == limit or (most is not None and passed >= most)
+            return () if is_far else [(lap, lap - passed) for lap in range(passed, max(passed + 1, tried))]
         if passed and header in self._around(late.index):
-            end = passed if passed < limit else max(passed, LAPS)
+            end = passed if passed < limit else max(passed, tried)
             return [(lap, lap) for lap in range(passed - 1, end)]
-        return [(lap, lap) for lap in range(LAPS)]
+        return [(lap, lap) for lap in range(tried)]
 
     def _around(self, index: int) -> frozenset[int]:
         """The heads of the loops around an instruction."""
