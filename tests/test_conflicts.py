@@ -233,3 +233,17 @@ def test_loaded_registers_that_are_used_behind_the_back_edge(head: str, tail: st
     """A load is over where every way to the hand-over, also by the next lap, uses what it loaded."""
     found = {clash.mistake for clash in _clashes(LOADED.format(head=head, tail=tail))}
     assert found == (set() if is_consumed else {Mistake.LOAD_RELEASED})
+
+
+@pytest.mark.parametrize(("trips", "is_found"), [("ld.global.u32 %r4, [%rd1];", False), ("mov.u32 %r4, 13;", True)])
+def test_a_table_whose_length_is_assumed_ends_somewhere(trips: str, is_found: bool) -> None:
+    """A loop that nothing synchronizes reads what a parameter says; how far it comes is a guess."""
+    copy = (
+        "@%p1 bra READ;\nmbarrier.init.shared::cta.b64 [ready], 1;\n"
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [ready], 512;\n"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile+1024], [%rd1], 512, [ready];\n"
+        "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [ready], 0;\n@!%p3 bra WAIT;\n"
+    )
+    read = "READ:\nld.shared.u32 %r5, [%r3];\nadd.u32 %r3, %r3, 128;\nadd.u32 %r6, %r6, 1;\n"
+    body = f"{trips}\nmov.u32 %r6, 0;\n{copy}{read}setp.lt.u32 %p2, %r6, %r4;\n@%p2 bra READ;\nbar.sync 0;\n"
+    assert bool(_clashes(body)) is is_found

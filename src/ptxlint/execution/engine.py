@@ -30,7 +30,7 @@ from ptxlint.execution import (
     waits,
 )
 from ptxlint.execution import slice as slices
-from ptxlint.execution.choice import Choice, other_sizes
+from ptxlint.execution.choice import FEW_TRIPS, Choice, other_sizes
 from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.exempt import Exemptions
@@ -421,7 +421,25 @@ class _Engine:
             other = run_ordered(program, replace(binding, inputs=assumed), self.exemptions.real)
             if other.is_clean:
                 kept = tuple(conflict for conflict in kept if ordered.is_alike(conflict, other.conflicts))
+        far = [conflict for conflict in kept if self._is_by_trips(conflict)]
+        for size in FEW_TRIPS if far else ():
+            assumed = self.runner.binding(binding.block, binding.cluster, size).inputs
+            gone = ordered.absent(program, replace(binding, inputs=assumed, cut=0), far)
+            kept = tuple(conflict for conflict in kept if conflict not in gone)
         return kept
+
+    def _is_by_trips(self, conflict: Conflict) -> bool:
+        """Whether an access is in a loop that nothing synchronizes, and that assumed integers end: where it comes in
+        late laps is a guess."""
+        decided = self.slicer.spread(lambda instruction: inputs.is_assumed(instruction, self.runner.pointers))[1]
+        for access in (conflict.first, conflict.second):
+            block = self.cfg.block_of[access.point]
+            loop = next(self.cfg.enclosing_loops(block), None)
+            if loop is not None and block in decided:
+                around = self.cfg.loop_blocks(loop)
+                if not any(self.cfg.block_of[point] in around for point in self.seeds):
+                    return True
+        return False
 
     def _may_skip_fences(self) -> bool:
         """Whether assumed integers decide if a proxy fence runs, or in a kernel with such fences a write for them."""

@@ -101,6 +101,17 @@ def is_alike(conflict: Conflict, others: Iterable[Conflict]) -> bool:
     )
 
 
+def absent(program: Program, binding: Binding, conflicts: Sequence[Conflict]) -> frozenset[Conflict]:
+    """Those of some conflicts that a run without faults does not show although it comes to both of their places."""
+    watched = frozenset[int | str](point for c in conflicts for point in (c.first.point, c.second.point))
+    machine, order = _run(program, binding, ORDERED_SCHEDULES[0], watched)
+    if machine is None or not diagnosis.is_clean(machine):
+        return frozenset()
+    seen = {access.point for access in order.history}
+    shown = tuple(order.conflicts.values())
+    return frozenset(c for c in conflicts if {c.first.point, c.second.point} <= seen and not is_alike(c, shown))
+
+
 def run_overtaken(program: Program, binding: Binding, real: Real) -> Ordered:
     """The real conflicts of a kernel of which one side runs ahead: in the first schedule in which it happens not to.
 
