@@ -117,6 +117,23 @@ class TestInputs:
         assert execution.not_analysed.startswith("budget")
         assert not execution.defects
 
+    @pytest.mark.parametrize(("load", "is_certain"), [("ld.param.u32 %r4, [trips]", False), ("mov.u32 %r4, 13", True)])
+    def test_a_size_that_parts_a_warp_may_be_none_that_hosts_give(self, load: str, is_certain: bool) -> None:
+        """Each thread takes every 64th element; a number of them that 64 divides keeps warps together."""
+        loop = f"{load}; mov.u32 %r5, %tid.x; L: setp.ge.u32 %p2, %r5, %r4; @%p2 bra DONE;"
+        execution = executed(loop + "bar.sync 0; add.u32 %r5, %r5, 64; bra L; DONE: bar.sync 0;", 64)
+        assert [(d.fault, d.is_certain) for d in execution.defects] == [(Fault.DIVERGENT, is_certain)]
+
+    def test_a_size_in_memory_that_parts_a_warp_is_replaced(self) -> None:
+        loop = "ld.param.u64 %rd1, [trips]; ld.global.u32 %r4, [%rd1]; mov.u32 %r5, %tid.x;"
+        loop += (
+            "L: setp.ge.u32 %p2, %r5, %r4; @%p2 bra DONE; bar.sync 0; add.u32 %r5, %r5, 64; bra L; DONE: bar.sync 0;"
+        )
+        execution = executed(loop, 64)
+        assert not execution.defects
+        assert execution.not_analysed is None
+        assert all(run.is_clean for run in execution.runs)
+
     def test_points_that_no_input_reaches(self) -> None:
         far = "ld.param.u32 %r7, [n]; setp.eq.u32 %p6, %r7, 123456; @!%p6 bra END;" + "bar.sync 0; " * 4 + "END:"
         execution = executed(far, 32)

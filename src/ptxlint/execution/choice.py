@@ -42,6 +42,9 @@ ones show, so much more than those: a run with fewer trips has no say."""
 FEW_TRIPS = (29, 7, 4)
 """Assumed integers under which loops that nothing synchronizes stay within the tables that they go through."""
 
+FULL = 1 << 16
+"""An integer that every number of threads divides, and every number of elements that one access moves."""
+
 LARGE = 100
 """The least of those large ones."""
 

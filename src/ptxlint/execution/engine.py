@@ -30,7 +30,7 @@ from ptxlint.execution import (
     waits,
 )
 from ptxlint.execution import slice as slices
-from ptxlint.execution.choice import FEW_TRIPS, Choice, other_sizes
+from ptxlint.execution.choice import FEW_TRIPS, FULL, MOST_VARIED, Choice, other_sizes
 from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.exempt import Exemptions
@@ -39,7 +39,7 @@ from ptxlint.execution.machine import Machine
 from ptxlint.execution.ordered import NOT_ORDERED, Ordered, Real
 from ptxlint.execution.program import Binding, Program, Slot
 from ptxlint.execution.rows import reads_rows
-from ptxlint.execution.runs import STEPS, Run, Runner
+from ptxlint.execution.runs import STEPS, Run, Runner, varied
 from ptxlint.execution.schedule import SCHEDULES, Repair
 from ptxlint.execution.search import WIDE_GRID, Search
 from ptxlint.execution.shapes import Shapes
@@ -274,7 +274,7 @@ class _Engine:
         if defect.fault not in SCHEDULE_FAULTS and any(all(other.is_clean for other in runs) for runs in rivals):
             assumptions.append(f"launched with {_in_words(run.binding)}")
         assumptions = list(dict.fromkeys(assumptions))
-        if any(self._refutes(rival, defect) for rival in self._rival_inputs(run.binding)):
+        if any(self._refutes(rival, defect) for rival in self._rival_inputs(run.binding, defect.fault)):
             if self.has_related_inputs:
                 self.hinging.append(defect)
                 return None
@@ -290,12 +290,20 @@ class _Engine:
             return False
         other = self.runner.go(binding, defect.run.schedule)
         is_there = defect.incident.point in self.runner.covered(other) and _meets(other, defect.incident)
-        return not other.out_of_budget and other.is_clean and is_there
+        refutes = not other.out_of_budget and other.is_clean and is_there
+        if refutes:
+            self.choice.alternatives.setdefault((binding.block, binding.cluster), other)
+        return refutes
 
-    def _rival_inputs(self, assumed: Binding) -> Iterator[Binding]:
-        """What may hold instead of the inputs of a run that shows a fault: other integers."""
+    def _rival_inputs(self, assumed: Binding, fault: Fault) -> Iterator[Binding]:
+        """What may hold instead of the inputs of a run that shows a fault: other integers; where it parts a warp, one
+        that gives each thread as much to do as every other."""
         for size in other_sizes(assumed.inputs.size):
             yield self.runner.binding(assumed.block, assumed.cluster, size)
+        if fault is Fault.DIVERGENT:
+            yield self.runner.binding(assumed.block, assumed.cluster, FULL)
+            for word in self._scalars()[:MOST_VARIED]:
+                yield varied(assumed, {(word.name, word.offset): FULL})
 
     def _wide(self, assumed: Binding) -> Binding:
         """The same in a grid that has a cluster for each tile; itself where the user states the grid."""
