@@ -37,6 +37,39 @@ cp.async.bulk.commit_group;
 st.shared.u32 [tile+512], %r1;
 cp.async.bulk.wait_group 0;
 """,
+        """
+.shared .align 128 .b8 rows[4096];
+mov.u32 %r1, %tid.x;
+shr.u32 %r2, %r1, 5;
+and.b32 %r3, %r1, 31;
+setp.ne.u32 %p1, %r3, 0;
+ld.global.u32 %r4, [%rd1];
+sub.s32 %r4, %r4, %r2;
+shl.b32 %r5, %r2, 7;
+mov.u32 %r6, rows;
+add.u32 %r5, %r6, %r5;
+shl.b32 %r6, %r3, 2;
+add.u32 %r6, %r5, %r6;
+mov.u32 %r7, 0;
+NEXT:
+st.shared.u32 [%r6], %r1;
+fence.proxy.async.shared::cta;
+bar.warp.sync -1;
+@%p1 bra STORED;
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 128;
+cp.async.bulk.commit_group;
+STORED:
+setp.le.s32 %p2, %r4, %r7;
+@%p2 bra LAST;
+@%p1 bra LAST;
+cp.async.bulk.wait_group.read 0;
+LAST:
+bar.warp.sync -1;
+setp.ne.s32 %p3, %r7, %r4;
+add.s32 %r7, %r7, 1;
+@%p3 bra NEXT;
+cp.async.bulk.wait_group 0;
+""",
     )
     bad = (
         """
@@ -44,6 +77,40 @@ cp.async.bulk.wait_group 0;
 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 512;
 cp.async.bulk.commit_group;
 st.shared.u32 [tile+64], %r1;  // expect: source-refilled-before-read
+cp.async.bulk.wait_group 0;
+""",
+        """
+.shared .align 128 .b8 rows[4096];
+mov.u32 %r1, %tid.x;
+shr.u32 %r2, %r1, 5;
+and.b32 %r3, %r1, 31;
+setp.ne.u32 %p1, %r3, 0;
+ld.global.u32 %r4, [%rd1];
+sub.s32 %r4, %r4, %r2;
+shl.b32 %r5, %r2, 7;
+mov.u32 %r6, rows;
+add.u32 %r5, %r6, %r5;
+shl.b32 %r6, %r3, 2;
+add.u32 %r6, %r5, %r6;
+mov.u32 %r7, 0;
+NEXT:
+st.shared.u32 [%r6], %r1;  // expect: source-refilled-before-read
+fence.proxy.async.shared::cta;
+bar.warp.sync -1;
+@%p1 bra STORED;
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 128;
+cp.async.bulk.commit_group;
+STORED:
+add.s32 %r8, %r7, 1;
+setp.le.s32 %p2, %r4, %r8;
+@%p2 bra LAST;
+@%p1 bra LAST;
+cp.async.bulk.wait_group.read 0;
+LAST:
+bar.warp.sync -1;
+setp.ne.s32 %p3, %r7, %r4;
+add.s32 %r7, %r7, 1;
+@%p3 bra NEXT;
 cp.async.bulk.wait_group 0;
 """,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -136,6 +136,34 @@ class Loops:
         first = (factor * (sign * value + start) + constant for value in _rests(rest))
         laps = [-value // (factor * step) for value in first if value % (factor * step) == 0]
         return max((lap + 1 for lap in laps if lap >= 0), default=None)
+
+    def approaches(self) -> Iterator[tuple[Value, Value, int]]:
+        """The tests that end a loop when a counter is equal to a number, and steps of one lead to it: the predicate,
+        the difference that is then 0, and what a lap adds to it."""
+        for header in self._of_header:
+            for test in self.tests(header):
+                match test.stays:
+                    case Apply("eq", _, (difference, Constant(0))) as ends, False:
+                        step = self._step(difference, header)
+                        if step in (1, -1):
+                            yield ends, difference, step
+
+    def _step(self, value: Value, header: int) -> int | None:
+        """What a lap of a loop adds to a value; None where that is not always the same."""
+        terms = value.terms if isinstance(value, Sum) else ((value, 1),)
+        total = 0
+        for term, factor in terms:
+            if isinstance(term, Leaf) and self.is_counter(term) and term.place == header:
+                try:
+                    stepped, times, step = _linear(self.following(term))
+                except Unpredictable:
+                    return None
+                if stepped is not term or times != 1:
+                    return None
+                total += factor * step
+            elif any(self.changes(leaf, header) for leaf in leaves(term)):
+                return None
+        return total
 
     def conditions(self, block: int, header: int) -> Sequence[Literal]:
         """What holds whenever control comes to a block of a loop, by the branches since the loop's head.

@@ -23,10 +23,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from ptxlint import isa
+from ptxlint.analyses.assignment import Loops
 from ptxlint.analyses.evaluation import Evaluation
 from ptxlint.analyses.substitution import substituted
 from ptxlint.analyses.threads import Crowd
-from ptxlint.analyses.value import Constant, Leaf, LeafKind, Literal, Value, implied, leaves
+from ptxlint.analyses.value import Apply, Constant, Leaf, LeafKind, Literal, Value, implied, leaves
 from ptxlint.cfg import Cfg, Edge
 from ptxlint.classes import dataclass
 from ptxlint.dataflow import Analysis
@@ -60,7 +61,8 @@ class Pending:
     commit: the commit that took it in. wait: the last wait of its kind that it outlived, with `commits` at that time.
     landed: the wait that landed it; is_read_only when that wait was a `.read`. is_foreign: seen by threads on a path
     that its own thread does not take; meets: the block where that path meets those of its thread, NOWHERE for none,
-    None once it has. laps: how often control has come to the head of each loop since.
+    None once it has; is_apart: those threads are of other warps. laps: how often control has come to the head of each
+    loop since.
     """
 
     copy: int
@@ -73,6 +75,7 @@ class Pending:
     is_read_only: bool = False
     is_foreign: bool = False
     meets: int | None = None
+    is_apart: bool = False
     laps: tuple[tuple[int, int], ...] = ()
 
 
@@ -90,6 +93,7 @@ class Groups(Analysis[Queue]):
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._values = facts.values
+        self._loops = Loops(facts.cfg, facts.values)
 
     def boundary(self) -> Queue:
         """Nothing is pending, all threads are here."""
@@ -268,9 +272,24 @@ class Groups(Analysis[Queue]):
         return frozenset(loop.header for block in active for loop in cfg.enclosing_loops(block))
 
     @cached_property
-    def _literals(self) -> frozenset[Literal]:
-        """The predicates worth following: those that decide several branches or guards, in one lap of a loop or in two,
-        and those that tell."""
+    def _limits(self) -> Mapping[Value, Value]:
+        """For comparisons of a loop's counter with the number it counts to, the test that ends the loop: while a
+        counter that goes on in steps of one is not equal to it, it is less."""
+        algebra = self._values.algebra
+        approaches = {(difference, step): ends for ends, difference, step in self._loops.approaches()}
+        found: dict[Value, Value] = {}
+        for value in self._decisive if approaches else ():
+            match value:
+                case Apply("lt", _, (first, second)):
+                    for step in (1, -1):
+                        difference = algebra.total(0, ((first, step), (second, -step)))
+                        if (difference, step) in approaches:
+                            found[value] = approaches[difference, step]
+        return found
+
+    @cached_property
+    def _decisive(self) -> Mapping[Value, int]:
+        """The predicates that decide branches or guards, each with how many."""
         cfg = self._facts.cfg
         sites = [block.stop - 1 for block in cfg.blocks if block.successors and block.successors[0].guard]
         sites += [index for index, instruction in enumerate(cfg.body) if instruction.guard and _acts(instruction)]
@@ -279,8 +298,16 @@ class Groups(Analysis[Queue]):
             if literal is not None:
                 parts = {value for truth in (True, False) for value, _ in implied(literal[0], truth)}
                 count.update({value: count.get(value, 0) + 1 for value in parts})
+        return count
+
+    @cached_property
+    def _literals(self) -> frozenset[Literal]:
+        """The predicates worth following: those that decide several branches or guards, in one lap of a loop or in two,
+        and those that tell."""
+        count = self._decisive
         kept = {value for value, times in count.items() if times > 1 or self._is_telling(value)}
         kept.update(self._paired(frozenset(count)))
+        kept.update(part for pair in self._limits.items() if pair[1] in count for part in pair)
         return frozenset((value, truth) for value in kept for truth in (True, False))
 
     def _paired(self, predicates: frozenset[Value]) -> Iterator[Value]:
@@ -302,7 +329,10 @@ class Groups(Analysis[Queue]):
     def _implied(self, literal: Literal) -> frozenset[Literal]:
         """What follows from a predicate, as far as it is worth following or decided by the thread's number."""
         threads = self._facts.threads
-        return frozenset(part for part in implied(*literal) if part in self._literals or threads.decides(part[0]))
+        parts = implied(*literal)
+        reached = {(self._limits[value], True) for value, truth in parts if not truth and value in self._limits}
+        kept = (part for part in parts | reached if part in self._literals or threads.decides(part[0]))
+        return frozenset(kept)
 
     def _brought(self, edge: Edge) -> Iterator[Literal]:
         """The predicates over merges at the target that the constants which the edge brings decide."""
@@ -416,7 +446,7 @@ def _heard(batch: Pending) -> Pending | None:
 
 def _met(batch: Pending, block: int) -> Pending:
     """A batch at the head of a block."""
-    return replace(batch, meets=None) if batch.meets == block else batch
+    return replace(batch, meets=None, is_apart=False) if batch.meets == block else batch
 
 
 def _released(batch: Pending) -> Pending | None:
@@ -460,7 +490,7 @@ def _narrowed(pending: Mapping[Pending, Crowd], crowd: Crowd, meets: int) -> Ite
             yield batch, own
         others = issuers.outside(crowd)
         if batch.status is not Status.READ and others is not None:
-            yield replace(batch, is_foreign=True, meets=meets), others
+            yield replace(batch, is_foreign=True, meets=meets, is_apart=issuers.goes_by_warp(crowd)), others
 
 
 def _forget(state: Queue, stale: frozenset[Literal]) -> Queue:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ptxlint import isa
 from ptxlint.analyses.groups import GROUPS, Groups, Pending, Queue, Status, allowed, handles_groups
-from ptxlint.analyses.overlap import Laps, Overlaps, Question, Touch
+from ptxlint.analyses.overlap import Laps, Overlaps, Parties, Question, Touch
 from ptxlint.analyses.replay import Replay
 from ptxlint.analyses.threads import Crowd
 from ptxlint.analyses.value import implied
@@ -171,7 +171,7 @@ class Hazards:
     def _meeting(self, batch: Pending, issuers: Crowd, late: Touch, near: frozenset[tuple[Laps, Touch]]) -> int | None:
         """The first copy of the batch whose bytes the access touches."""
         landed = batch.status is Status.LANDED
-        question = Question(landed, None if landed else self._replays[self._groups.tracking(batch.copy)].lands)
+        question = Question(_parties(batch), None if landed else self._replays[self._groups.tracking(batch.copy)].lands)
         for early in self._touches(batch.copy, issuers):
             is_near = (batch.laps, early) in near
             if is_near and self._overlaps.meet(early, late, batch.laps, self._groups.lap_limit, question):
@@ -379,6 +379,13 @@ class Hazards:
     @cached_property
     def _reached(self) -> dict[int, frozenset[int]]:
         return {}
+
+
+def _parties(batch: Pending) -> Parties:
+    """Who they are that meet in bytes of a batch."""
+    if batch.is_apart:
+        return Parties.WARPS
+    return Parties.THREADS if batch.status is Status.LANDED else Parties.ANY
 
 
 def _is_shadow(batch: Pending, state: Queue) -> bool:

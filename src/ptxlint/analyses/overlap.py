@@ -8,6 +8,7 @@ choice of those numbers, in at least one lap. What cannot be evaluated does not 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
 from itertools import islice, product
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -48,15 +49,23 @@ class Touch:
     threads: int
 
 
+class Parties(Enum):
+    """Whose bytes two touches share."""
+
+    ANY = auto()
+    THREADS = auto()
+    WARPS = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What else must hold when two touches meet.
 
-    of_two_threads: the bytes are those of two threads. is_gone: whether the early touch is over by then, given both
+    parties: whose bytes they are. is_gone: whether the early touch is over by then, given both
     touches and the laps of the loops at the early one and the late one.
     """
 
-    of_two_threads: bool = False
+    parties: Parties = Parties.ANY
     is_gone: Callable[[Touch, Touch, Mapping[int, int], Mapping[int, int]], bool] | None = None
 
 
@@ -184,7 +193,7 @@ class Overlaps:
             _share(
                 self._footprint(early, case.then, ground),
                 self._footprint(late, case.now, ground),
-                question.of_two_threads,
+                question.parties,
             )
             for ground in case.grounds
         )
@@ -292,18 +301,26 @@ def _united(parts: Iterable[_Footprint]) -> Mapping[int, int]:
     return words
 
 
-def _share(first: _Footprint | None, second: _Footprint | None, of_two_threads: bool) -> bool:
-    """Whether two footprints have a word in common, on request one that two threads touch."""
+def _share(first: _Footprint | None, second: _Footprint | None, parties: Parties) -> bool:
+    """Whether two footprints have a word in common that those parties touch."""
     if first is None or second is None or first.high < second.low or second.high < first.low:
         return False
     if first.words.keys().isdisjoint(second.words):
         return False
-    common = first.words.keys() & second.words.keys() if of_two_threads else ()
-    return not of_two_threads or any(_are_several(first.words[word] | second.words[word]) for word in common)
+    if parties is Parties.ANY:
+        return True
+    common = first.words.keys() & second.words.keys()
+    are_several = _are_of_two_warps if parties is Parties.WARPS else _are_two
+    return any(are_several(first.words[word] | second.words[word]) for word in common)
 
 
-def _are_several(threads: int) -> bool:
+def _are_two(threads: int) -> bool:
     return threads & (threads - 1) != 0
+
+
+def _are_of_two_warps(threads: int) -> bool:
+    first = (threads & -threads).bit_length() - 1
+    return threads >> (first // WARP + 1) * WARP != 0
 
 
 def _covered(place: int, size: int) -> range:

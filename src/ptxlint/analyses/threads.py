@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 
 from ptxlint.analyses.evaluation import WARP, Evaluation, Number
-from ptxlint.analyses.value import Apply, Leaf, LeafKind, Literal, Sum, Value
+from ptxlint.analyses.value import Apply, Constant, Leaf, LeafKind, Literal, Sum, Value
 from ptxlint.classes import dataclass
 from ptxlint.ir import Function
 from ptxlint.launch import Dimensions, Launch
@@ -50,6 +50,11 @@ class Crowd:
         left = self.threads & ~other.threads
         return Crowd(left, self.literals) if left else None
 
+    def goes_by_warp(self, other: Crowd) -> bool:
+        """Whether those of the crowd who are elsewhere than the other one are so with their whole warp."""
+        parting = [value for value, truth in other.literals if (value, truth) not in self.literals]
+        return not self.threads & ~other.threads and not any(map(depends_on_lane, parting))
+
     def without(self, literals: frozenset[Literal]) -> Crowd:
         """The crowd when nothing is known of those predicates any more."""
         return Crowd(self.threads, self.literals - literals)
@@ -57,10 +62,34 @@ class Crowd:
 
 def depends_on_thread(value: Value) -> bool:
     """Whether a value may differ between threads because it is made of their numbers."""
-    stack, seen = [value], set()
+    return _is_made_of_numbers(value, lambda _: False)
+
+
+def depends_on_lane(value: Value) -> bool:
+    """Whether a value may differ between threads of one warp because it is made of their numbers.
+
+    The number of the warp does not, nor does what a shuffle has brought from one lane to all.
+    """
+    return _is_made_of_numbers(value, _is_of_warp)
+
+
+def _is_of_warp(node: Value) -> bool:
+    match node:
+        case Leaf(LeafKind.SPECIAL, "%warpid"):
+            return True
+        case Apply("lane", _, (_, lane)):
+            return not depends_on_thread(lane)
+        case Apply("shr", _, (Leaf(LeafKind.SPECIAL, "%tid.x"), Constant(places))):
+            return 1 << places >= WARP
+    return False
+
+
+def _is_made_of_numbers(value: Value, is_known: Callable[[Value], bool]) -> bool:
+    """Whether numbers of threads go into a value, other than by way of what is known to be alike."""
+    stack, seen = [value], set[Value]()
     while stack:
         node = stack.pop()
-        if node in seen:
+        if node in seen or is_known(node):
             continue
         seen.add(node)
         match node:
