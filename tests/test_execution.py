@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ptxlint.execution.engine import Defect, Execution, execute
+from ptxlint.execution.engine import Execution, execute
+from ptxlint.execution.judgement import Defect
 from ptxlint.execution.story import tell
 from ptxlint.execution.trace import Fault, Kind
 from ptxlint.launch import Dimensions, Launch, stated

@@ -117,6 +117,26 @@ class TestInputs:
         assert execution.not_analysed.startswith("budget")
         assert not execution.defects
 
+    def test_a_fault_of_a_second_tile_says_that_it_takes_one(self) -> None:
+        """A barrier that is armed once, before the loop over tiles; rings within a tile go round."""
+        tiles = (
+            initialized()
+            + """
+        @%p1 mbarrier.arrive.shared::cta.b64 _, [bars+8];
+        ld.param.u32 %r4, [trips]; mov.u32 %r5, 0; mov.u32 %r6, 0;
+        TILE: mov.u32 %r7, 0;
+        INNER: @%p1 mbarrier.arrive.shared::cta.b64 _, [bars];
+        W: mbarrier.try_wait.parity.shared::cta.b64 %p5, [bars], %r6; @!%p5 bra W;
+        xor.b32 %r6, %r6, 1; add.u32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, 4; @%p2 bra INNER;
+        and.b32 %r8, %r5, 1;
+        V: mbarrier.try_wait.parity.shared::cta.b64 %p6, [bars+8], %r8; @!%p6 bra V;
+        add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r4; @%p3 bra TILE;
+        """
+        )
+        (defect,) = executed(tiles, 32, 1).defects
+        assert defect.is_certain
+        assert defect.assumptions == ("parameter 0 of more than 1: with 1 nothing shows",)
+
     @pytest.mark.parametrize(("load", "is_certain"), [("ld.param.u32 %r4, [trips]", False), ("mov.u32 %r4, 13", True)])
     def test_a_size_that_parts_a_warp_may_be_none_that_hosts_give(self, load: str, is_certain: bool) -> None:
         """Each thread takes every 64th element; a number of them that 64 divides keeps warps together."""

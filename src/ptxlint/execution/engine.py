@@ -30,18 +30,19 @@ from ptxlint.execution import (
     waits,
 )
 from ptxlint.execution import slice as slices
-from ptxlint.execution.choice import FEW_TRIPS, FULL, MOST_VARIED, Choice, other_sizes
+from ptxlint.execution.choice import FEW_TRIPS, Choice, other_sizes
 from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.exempt import Exemptions
+from ptxlint.execution.judgement import Defect, Judge
 from ptxlint.execution.layout import Layout
 from ptxlint.execution.machine import Machine
 from ptxlint.execution.ordered import NOT_ORDERED, Ordered, Real
-from ptxlint.execution.program import Binding, Program, Slot
+from ptxlint.execution.program import Binding, Program
 from ptxlint.execution.rows import reads_rows
-from ptxlint.execution.runs import STEPS, Run, Runner, varied
+from ptxlint.execution.runs import STEPS, Run, Runner
 from ptxlint.execution.schedule import SCHEDULES, Repair
-from ptxlint.execution.search import WIDE_GRID, Search
+from ptxlint.execution.search import Search
 from ptxlint.execution.shapes import Shapes
 from ptxlint.execution.trace import Event, Fault, Incident
 from ptxlint.ir import Function, Instruction, Module
@@ -51,9 +52,6 @@ TRIAL_STEPS = 400_000
 """Steps of all runs that try changes to a faulty kernel."""
 
 TENSOR_MAP_BYTES = 128
-SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
-"""Faults that a single run may not show."""
-
 SYMPTOMS = frozenset({Fault.OVERTAKE, Fault.NO_ARRIVAL, Fault.CYCLE, Fault.STUCK})
 """Faults that may come of a phase that was overtaken."""
 
@@ -62,22 +60,6 @@ MOST_BLOCKS = 6
 
 ENOUGH_POINTS = 0.6
 """The share of the synchronization points that must be reached for a kernel to count as analysed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Defect:
-    """A fault with all that a finding needs. `is_certain` is False when it rests on an assumption that may not hold."""
-
-    incident: Incident
-    witness: tuple[Event, ...]
-    assumptions: tuple[str, ...]
-    is_certain: bool
-    run: Run
-
-    @property
-    def fault(self) -> Fault:
-        """Which fault."""
-        return self.incident.fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +134,11 @@ class _Engine:
         self.exemptions = Exemptions(self.cfg, self.seeds)
         self.has_unknown_rows = False
         self.trial_steps = 0
-        self.has_related_inputs = any(
-            p.size > 8 and p.size != TENSOR_MAP_BYTES for p in self.function.parameters
-        ) or any(body[point].opcode == "ld" and "global" in body[point].modifiers for point in self.slice.points)
-        self.hinging: list[Defect] = []
+        has_related_inputs = any(p.size > 8 and p.size != TENSOR_MAP_BYTES for p in self.function.parameters) or any(
+            body[point].opcode == "ld" and "global" in body[point].modifiers for point in self.slice.points
+        )
+        has_roles = bool(self.slice.varying)
+        self.judge = Judge(self.choice, has_related_inputs=has_related_inputs, has_roles=has_roles)
         self.unreached = False
         self.assumptions: list[str] = []
 
@@ -181,7 +164,7 @@ class _Engine:
         conflicts = self._conflicts(runs)
         if conflicts.conflicts:
             return found
-        self.hinging.clear()
+        self.judge.hinging.clear()
         self.unreached = self.has_unknown_rows = False
         return self._result(tuple(runs), (), conflicts)
 
@@ -192,18 +175,18 @@ class _Engine:
         best = max(tried, key=self.choice.merit)
         if all(run.is_clean for run in best):
             same = [run.machine for run in best if run.binding is best[0].binding]
-            found = [self._judged(self._defect(i, best[0]), best[0], tried) for i in disputes(same)]
+            found = [self.judge.judged(self._defect(i, best[0]), best[0], tried) for i in disputes(same)]
             best, conflicts = self._in_likely_rows(best)
             conflicts = self._ahead(best[0], conflicts)
             found += self._lapping(best[0], conflicts)
             return self._result(tuple(best), tuple(d for d in found if d), conflicts)
-        judged = [self._judged(defect, best[0], tried) for defect in list(self._defects(best))]
+        judged = [self.judge.judged(defect, best[0], tried) for defect in list(self._defects(best))]
         defects = tuple(defect for defect in judged if defect is not None)
         instead = self.choice.alternatives.get((best[0].binding.block, best[0].binding.cluster))
         if not defects and instead is not None:
             calm = self.choice.schedules(instead)
             if all(run.is_clean for run in calm):
-                self.hinging.clear()
+                self.judge.hinging.clear()
                 self.unreached = False
                 conflicts = self._ahead(calm[0], self._conflicts(calm))
                 return self._result(tuple(calm), tuple(self._lapping(calm[0], conflicts)), conflicts)
@@ -249,70 +232,6 @@ class _Engine:
 
     def _defect(self, incident: Incident, run: Run) -> Defect:
         return Defect(incident, tuple(waits.involved(incident, run.machine)), (), True, run)
-
-    def _judged(self, defect: Defect, run: Run, tried: Sequence[Sequence[Run]]) -> Defect | None:
-        """A defect with what it rests on: certain when neither another shape nor other inputs make it go away.
-
-        None when other inputs do and they come as a structure or from memory: host code relates its fields and words,
-        and the assumed values break that relation.
-        """
-        point = defect.incident.point
-        assumptions = []
-        if defect.incident.details.get("trips") and len(self._scalars()) != 1:
-            if self.has_related_inputs:
-                self.hinging.append(defect)
-                return None
-            assumptions.append(f"trip counts as integer parameters of {run.binding.inputs.size} make them")
-        if not self.launch.cluster and run.binding.cluster_size > 1:
-            if self.has_related_inputs:
-                self.hinging.append(defect)
-                return None
-            assumptions.append(f"launched with {_in_words(run.binding)}")
-        elif defect.fault is Fault.REINIT and not self.launch.block and not self.slice.varying:
-            assumptions.append("launched with more than one thread")
-        rivals = [runs for runs in tried if point in self.runner.covered(runs[0]) and not runs[0].out_of_budget]
-        if defect.fault not in SCHEDULE_FAULTS and any(all(other.is_clean for other in runs) for runs in rivals):
-            assumptions.append(f"launched with {_in_words(run.binding)}")
-        assumptions = list(dict.fromkeys(assumptions))
-        if any(self._refutes(rival, defect) for rival in self._rival_inputs(run.binding, defect.fault)):
-            if self.has_related_inputs:
-                self.hinging.append(defect)
-                return None
-            assumptions.append(f"integer parameters and memory such as {run.binding.inputs.size}")
-        is_certain = not assumptions
-        if is_certain and self._refutes(self._wide(run.binding), defect):
-            assumptions.append("fewer clusters than tiles: with a cluster for each tile nothing shows")
-        return replace(defect, assumptions=tuple(assumptions), is_certain=is_certain)
-
-    def _refutes(self, binding: Binding, defect: Defect) -> bool:
-        """Whether a run under another launch or other inputs comes to the place of a fault and goes well."""
-        if defect.fault in SCHEDULE_FAULTS or binding is defect.run.binding:
-            return False
-        other = self.runner.go(binding, defect.run.schedule)
-        is_there = defect.incident.point in self.runner.covered(other) and _meets(other, defect.incident)
-        refutes = not other.out_of_budget and other.is_clean and is_there
-        if refutes:
-            self.choice.alternatives.setdefault((binding.block, binding.cluster), other)
-        return refutes
-
-    def _rival_inputs(self, assumed: Binding, fault: Fault) -> Iterator[Binding]:
-        """What may hold instead of the inputs of a run that shows a fault: other integers; where it parts a warp, one
-        that gives each thread as much to do as every other."""
-        for size in other_sizes(assumed.inputs.size):
-            yield self.runner.binding(assumed.block, assumed.cluster, size)
-        if fault is Fault.DIVERGENT:
-            yield self.runner.binding(assumed.block, assumed.cluster, FULL)
-            for word in self._scalars()[:MOST_VARIED]:
-                yield varied(assumed, {(word.name, word.offset): FULL})
-
-    def _wide(self, assumed: Binding) -> Binding:
-        """The same in a grid that has a cluster for each tile; itself where the user states the grid."""
-        wide = (WIDE_GRID * assumed.cluster[0], *assumed.grid[1:])
-        return assumed if self.launch.grid else replace(assumed, grid=wide)
-
-    def _scalars(self) -> list[Slot]:
-        """The parameter words, other than pointers, that the slice reads."""
-        return [slot for slot in self.runner.words() if (slot.name, slot.offset) not in self.runner.pointers]
 
     # Results
 
@@ -424,7 +343,7 @@ class _Engine:
     ) -> tuple[Conflict, ...]:
         """Conflicts without those that other integers make go away, where host code relates the integers: a structure,
         or words of memory, that the assumed values contradict."""
-        for size in other_sizes(binding.inputs.size) if kept and self.has_related_inputs else ():
+        for size in other_sizes(binding.inputs.size) if kept and self.judge.has_related_inputs else ():
             assumed = self.runner.binding(binding.block, binding.cluster, size).inputs
             other = run_ordered(program, replace(binding, inputs=assumed), self.exemptions.real)
             if other.is_clean:
@@ -467,7 +386,7 @@ class _Engine:
     ) -> Execution:
         covered = {event.point for run in runs for event in run.machine.events}
         reason = None
-        if self.hinging:
+        if self.judge.hinging:
             reason = "inputs: the assumed parameters, or the assumed cluster, contradict the kernel"
         if runs and self.seeds and len(self.seeds & covered) < ENOUGH_POINTS * len(self.seeds):
             self.unreached = True
@@ -506,15 +425,3 @@ def _is_shared_work(instruction: Instruction) -> bool:
 def _places(conflict: Conflict) -> tuple[Failure, int, int]:
     """What makes a conflict the same under other assumptions."""
     return conflict.failure, conflict.first.point, conflict.second.point
-
-
-def _meets(run: Run, incident: Incident) -> bool:
-    """Whether a run comes to the place of an incident with the same barrier; with any, where that one is the fault."""
-    is_any = incident.fault is Fault.PARITY_OF_OTHER_SLOT
-    here = (event for event in run.machine.events if event.point == incident.point)
-    return any(is_any or event.object == incident.object for event in here)
-
-
-def _in_words(binding: Binding) -> str:
-    block, cluster = ("x".join(map(str, extents)) for extents in (binding.block, binding.cluster))
-    return f"{block} threads" + (f" in clusters of {cluster}" if binding.cluster_size > 1 else "")

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from ptxlint import isa
 from ptxlint.classes import dataclass
 from ptxlint.demangle import variable_name
-from ptxlint.execution.engine import Defect, Execution
+from ptxlint.execution.engine import Execution
+from ptxlint.execution.judgement import Defect
 from ptxlint.execution.layout import OFFSET_MASK, RANK_SHIFT, Layout
 from ptxlint.execution.trace import Agent, Event, Fault, Incident, Kind, threads_in_words
 from ptxlint.ir import Instruction
