@@ -30,6 +30,9 @@ ENDED = -2
 PARTED = -3
 
 
+ENDS = frozenset({Kind.EXIT, Kind.TRAP})
+"""What ends a thread."""
+
 ORDERED_FACTOR = 2
 """A run that reports data accesses takes about so many times the steps of one that does not."""
 
@@ -495,4 +498,6 @@ class Machine:
         if self.cluster.generation == 0:
             self.blame(Fault.REMOTE_EARLY, point, strand.agent, address & OFFSET_MASK, rank=rank)
         elif self.ctas[rank].exited:
-            self.blame(Fault.REMOTE_LATE, point, strand.agent, address & OFFSET_MASK, rank=rank)
+            last = next(e for e in reversed(self.events) if e.kind in ENDS and e.agent and e.agent.rank == rank)
+            others = ((last.point, f"CTA {rank} ends here"),)
+            self.blame(Fault.REMOTE_LATE, point, strand.agent, address & OFFSET_MASK, others, rank=rank)
