@@ -116,7 +116,7 @@ class TestFull:
         assert "not analysed: a.ptx: kernel_b: indirect call" in written("full")
 
     def test_the_summary(self) -> None:
-        expected = "1 error, 1 warning in 3 kernels of 3 files (1 clean, 1 findings, 1 not analysed)."
+        expected = "1 error, 1 warning in 3 kernels of 3 files (1 clean, 1 with findings, 1 not analysed)."
         assert expected in written("full").splitlines()
 
     def test_equal_remarks_are_one_line(self) -> None:

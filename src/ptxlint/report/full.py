@@ -27,6 +27,9 @@ STYLES = {
     "good": "bold green",
 }
 
+_ENDED = {Verdict.CLEAN: "clean", Verdict.FINDINGS: "with findings", Verdict.NOT_ANALYSED: "not analysed"}
+"""How many kernels ended so, in words after their number."""
+
 WITNESS_LIMIT = 12
 """Steps of a witness that are printed: the first and the last ones; `--format json` has them all."""
 
@@ -164,7 +167,7 @@ def _summary(report: Report) -> Iterator[list[Segment]]:
     ]
     found = [segment for count in counts for segment in (count, (", ", ""))][:-1] or [("No findings", "good")]
     kernels = f" in {_counted(sum(verdicts.values()), 'kernel')} of {_counted(len(report.files), 'file')}"
-    ended = ", ".join(f"{count} {verdict.replace('-', ' ')}" for verdict, count in verdicts.items() if count)
+    ended = ", ".join(f"{count} {_ENDED[verdict]}" for verdict, count in verdicts.items() if count)
     yield [*found, (kernels, ""), (f" ({ended})" if ended else "", ""), (".", "")]
     copies = sum(len(file.copies) for file in report.files)
     if copies:
