@@ -114,7 +114,7 @@ class Hazards:
         if here.is_empty:
             return
         yield from self._accesses(index, instruction, state, here)
-        if row.flow in (Flow.RETURN, Flow.EXIT) and row.name != "trap" and self._facts.function.is_entry:
+        if row.flow in (Flow.RETURN, Flow.EXIT) and not row.aborts and self._facts.function.is_entry:
             yield from self._exits(index, state, here)
         yield from self._announcements(index, instruction, state, here)
 

@@ -336,7 +336,7 @@ def _cluster_arrive(instruction: Instruction, point: int, reader: Reader) -> Eve
 
 def _barrier_arrive(instruction: Instruction, point: int, reader: Reader) -> Event:
     number, count = reader.slot("barrier"), reader.slot("count", 0)
-    aligned = instruction.opcode == "bar" or "aligned" in instruction.modifiers
+    aligned = isa.is_aligned(instruction)
 
     def run(strand: Strand, positions: Positions) -> None:
         for (which, expected), who, _ in groups(strand, positions, (number, count)):
@@ -373,7 +373,7 @@ def _barrier_sync(instruction: Instruction, point: int, reader: Reader) -> Block
     if "arrive" in instruction.modifiers:
         return None
     number, count = reader.slot("barrier"), reader.slot("count", 0)
-    aligned = instruction.opcode == "bar" or "aligned" in instruction.modifiers
+    aligned = isa.is_aligned(instruction)
     predicate = reader.slot("predicate") if "predicate" in reader.roles else None
     inverted = int(isinstance(reader.roles.get("predicate"), Not))
     result = reader.target("result")

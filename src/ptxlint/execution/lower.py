@@ -308,7 +308,7 @@ class _Lowering:
         return lambda strand: following
 
     def _finish(self, block: Block, point: int, instruction: Instruction) -> End:
-        trap = instruction.opcode in ("trap", "brkpt")
+        trap = isa.aborts(instruction)
         guard = instruction.guard
         if guard is None:
             return lambda strand: strand.machine.end(strand, point, trap=trap)

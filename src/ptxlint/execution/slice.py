@@ -117,7 +117,7 @@ def _passable(cfg: Cfg) -> frozenset[int]:
 
 
 def _aborts(instruction: Instruction) -> bool:
-    return instruction.guard is None and instruction.opcode in ("trap", "call", "brkpt")
+    return instruction.guard is None and (isa.aborts(instruction) or instruction.opcode == "call")
 
 
 def _post_dominators(cfg: Cfg, passable: frozenset[int], *, guarded_exits: bool = True) -> dict[int, int]:
@@ -142,7 +142,7 @@ def _post_dominators(cfg: Cfg, passable: frozenset[int], *, guarded_exits: bool 
 
 def _guarded_abort(cfg: Cfg, block: int) -> bool:
     last = cfg.body[cfg.blocks[block].stop - 1] if cfg.blocks[block].points else None
-    return last is not None and last.opcode == "trap" and bool(cfg.blocks[block].successors)
+    return last is not None and isa.aborts(last) and bool(cfg.blocks[block].successors)
 
 
 def _controllers(cfg: Cfg, passable: frozenset[int], joins: Mapping[int, int]) -> dict[int, set[int]]:

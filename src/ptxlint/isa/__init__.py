@@ -27,7 +27,7 @@ An operand that no reading has a place for is `extra0`, `extra1`...; an unknown 
 
 from ptxlint.isa.access import access_bytes, accesses, naming_lanes, space, type_width, vector_length
 from ptxlint.isa.operands import fits, reads, roles, writes
-from ptxlint.isa.order import Coverage, covers, scope, semantics
+from ptxlint.isa.order import Coverage, aborts, covers, is_aligned, scope, semantics
 from ptxlint.isa.row import Access, Flow, Mode, Proxy, Row, Tracking
 from ptxlint.isa.table import ROWS, row
 
@@ -40,10 +40,12 @@ __all__ = [
     "Proxy",
     "Row",
     "Tracking",
+    "aborts",
     "access_bytes",
     "accesses",
     "covers",
     "fits",
+    "is_aligned",
     "naming_lanes",
     "reads",
     "roles",

@@ -13,7 +13,7 @@ _CANCEL = _PARALLEL + "clusterlaunchcontrol.try_cancel"
 _QUERY = _PARALLEL + "clusterlaunchcontrol.query_cancel"
 
 
-def _bar(opcode: str, since: tuple[int, int], sm: int) -> tuple[Row, ...]:
+def _bar(opcode: str, since: tuple[int, int], sm: int, *, is_aligned: bool = False) -> tuple[Row, ...]:
     """The rows of `bar` or `barrier`: `.sync`, `.arrive`, `.red`, each also after `.cta`."""
     sync = Row(
         opcode,
@@ -25,6 +25,7 @@ def _bar(opcode: str, since: tuple[int, int], sm: int) -> tuple[Row, ...]:
         semantics="acq_rel",
         scope="cta",
         is_asynchronous_machinery=True,
+        is_aligned=is_aligned,
     )
     arrive = Row(
         opcode,
@@ -36,6 +37,7 @@ def _bar(opcode: str, since: tuple[int, int], sm: int) -> tuple[Row, ...]:
         semantics="release",
         scope="cta",
         is_asynchronous_machinery=True,
+        is_aligned=is_aligned,
     )
     red = Row(
         opcode,
@@ -47,12 +49,13 @@ def _bar(opcode: str, since: tuple[int, int], sm: int) -> tuple[Row, ...]:
         semantics="acq_rel",
         scope="cta",
         is_asynchronous_machinery=True,
+        is_aligned=is_aligned,
     )
     return sync, arrive, red
 
 
 ROWS: tuple[Row, ...] = (
-    *_bar("bar", (1, 0), 0),
+    *_bar("bar", (1, 0), 0, is_aligned=True),
     *_bar("barrier", (6, 0), 30),
     Row(
         "bar.warp.sync",

@@ -14,7 +14,7 @@ ROWS: tuple[Row, ...] = (
     Row("call", _CALL, _CONTROL + "call", flow=Flow.CALL),
     Row("ret", "", _CONTROL + "ret", flow=Flow.RETURN),
     Row("exit", "", _CONTROL + "exit", flow=Flow.EXIT),
-    Row("trap", "", _MISCELLANEOUS + "trap", flow=Flow.EXIT),
-    Row("brkpt", "", _MISCELLANEOUS + "brkpt", (1, 0), 11),
+    Row("trap", "", _MISCELLANEOUS + "trap", flow=Flow.EXIT, aborts=True),
+    Row("brkpt", "", _MISCELLANEOUS + "brkpt", (1, 0), 11, aborts=True),
     Row("pmevent", "a", _MISCELLANEOUS + "pmevent", (1, 4)),
 )

@@ -38,6 +38,18 @@ def scope(instruction: Instruction) -> str | None:
     return known.scope if known else None
 
 
+def is_aligned(instruction: Instruction) -> bool:
+    """Whether whole warps must run an instruction together. Source: PTX ISA, *bar, barrier* (`bar` is aligned)."""
+    known = row(instruction)
+    return "aligned" in instruction.modifiers or (known is not None and known.is_aligned)
+
+
+def aborts(instruction: Instruction) -> bool:
+    """Whether an instruction ends the kernel with an error."""
+    known = row(instruction)
+    return known is not None and known.aborts
+
+
 def semantics(instruction: Instruction) -> str:
     """`weak`, `relaxed`, `acquire`, `release`, `acq_rel` or `sc`; empty for what has no place in the memory model.
 

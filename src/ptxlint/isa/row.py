@@ -96,6 +96,7 @@ class Row:
     semantics, scope: the memory ordering that holds when no modifier says it (see `isa.semantics`, `isa.scope`).
     is_collective: executed by all lanes of the warp together (`.sync`/`.aligned`).
     is_asynchronous_machinery: whether a kernel that has it needs more than a scan.
+    is_aligned: whole warps run it together even where no `.aligned` says so. aborts: it ends the kernel with an error.
     """
 
     name: str
@@ -112,5 +113,7 @@ class Row:
     is_collective: bool = False
     is_asynchronous_machinery: bool = False
     is_arch_specific: bool = False
+    is_aligned: bool = False
+    aborts: bool = False
     semantics: str = ""
     scope: str | None = None
