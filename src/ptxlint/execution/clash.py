@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ptxlint.classes import dataclass
-from ptxlint.execution.clock import BULK, CP_ASYNC, MBARRIER, TENSOR_CORE, warp_of
+from ptxlint.execution.clock import BULK, CP_ASYNC, MBARRIER, TENSOR_CORE, WARP_LINE, warp_of
 from ptxlint.execution.conflict import Access, Conflict, Failure, Interval, Space, merged
 from ptxlint.execution.conflict_kinds import (
     Mistake,
@@ -263,7 +263,8 @@ def clashes(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
     if not execution.conflicts:
         return ()
     hinges = bool(execution.defects) and not any(defect.is_certain for defect in execution.defects)
-    for conflicts, again in causes(connected(execution.body, execution.conflicts), execution):
+    told = tuple(_without_mirrored(execution.conflicts))
+    for conflicts, again in causes(connected(execution.body, told), execution):
         if again is not None:
             conflicts = (again.conflict, *(c for c in conflicts if c is not again.conflict))
         elif execution.defects:
@@ -272,6 +273,19 @@ def clashes(execution: Execution, *, is_guessed: bool) -> tuple[Clash, ...]:
         kind = mistake(conflicts, way, execution) if again is None else _by_reuse(again)
         found.append(Clash(kind, conflicts, execution, names, way, is_guessed or hinges, again))
     return tuple(found)
+
+
+def _without_mirrored(conflicts: Sequence[Conflict]) -> Iterator[Conflict]:
+    """Conflicts without those of a write with a read after it that show the other way round as well.
+
+    Where the write of the next lap of a loop waits for no read of this one, it may also overtake one.
+    """
+    overwritten = {(c.first.point, c.second.point) for c in conflicts if c.second.is_write and not c.first.is_write}
+    for conflict in conflicts:
+        first, second = conflict.first, conflict.second
+        is_by_warp = first.is_write and not second.is_write and first.moment.line[0] == WARP_LINE
+        if not is_by_warp or (second.point, first.point) not in overwritten:
+            yield conflict
 
 
 def _by_reuse(again: Reuse) -> Mistake:
