@@ -182,7 +182,7 @@ TENSOR = "and.b32 %r4, %r1, 96; shl.b32 %r4, %r4, 16; mov.u32 %r5, 0; mov.u32 %r
 
 
 class TestTensorMemory:
-    """Columns of tensor memory, by quarters of the lanes."""
+    """Columns of tensor memory, by 16 of the lanes."""
 
     @pytest.mark.parametrize(
         ("shape", "columns"),
@@ -195,15 +195,31 @@ class TestTensorMemory:
         made = touched(TENSOR.format(descriptor=0) + load, 128)
         assert {access.space for access in made} == {Space.TENSOR}
         assert {access.interval[1] - access.interval[0] for access in made} == {columns}
-        assert [access.interval[0] >> 16 for access in made] == [0, 1, 2, 3]
+        slabs = range(8) if shape.startswith("32") else (0, 2, 4, 6)
+        assert [access.interval[0] >> 16 for access in made] == list(slabs)
+
+    def test_lanes_of_a_load_of_sixteen(self) -> None:
+        load = "add.u32 %r4, %r4, 1048576; tcgen05.ld.sync.aligned.16x64b.x1.b32 {%r20}, [%r4];"
+        made = touched(TENSOR.format(descriptor=0) + load, 128)
+        assert [access.interval[0] >> 16 for access in made] == [1, 3, 5, 7]
+
+    @pytest.mark.parametrize(
+        ("rows", "group", "base", "slabs"),
+        [(64, 1, 0, [0, 2, 4, 6]), (64, 1, 16, [1, 3, 5, 7]), (128, 1, 0, list(range(8))), (64, 2, 0, list(range(8)))],
+    )
+    def test_lanes_of_a_product(self, rows: int, group: int, base: int, slabs: list[int]) -> None:
+        """A product of 64 rows fills every other 16 lanes."""
+        product = f"@%p1 tcgen05.mma.cta_group::{group}.kind::f16 [%r5+{base << 16}], %rd2, %rd2, %r6, %p8;"
+        made = touched(TENSOR.format(descriptor=rows // 16 << 24 | 2 << 17) + product, 128)
+        assert [access.interval[0] >> 16 for access in made if access.space is Space.TENSOR] == slabs
 
     @pytest.mark.parametrize(("descriptor", "columns"), [(2 << 17, 16), (32 << 17, 256)])
     def test_columns_of_a_product(self, descriptor: int, columns: int) -> None:
         product = "@%p1 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd2, %rd2, %r6, %p8;"
         made = touched(TENSOR.format(descriptor=descriptor) + product, 128)
         written = [access for access in made if access.space is Space.TENSOR]
-        assert [access.interval[1] - access.interval[0] for access in written] == [columns] * 4
-        assert [access.interval[0] >> 16 for access in written] == [0, 1, 2, 3]
+        assert [access.interval[1] - access.interval[0] for access in written] == [columns] * 8
+        assert [access.interval[0] >> 16 for access in written] == list(range(8))
         assert {access.interval for access in made if access.space is Space.SHARED} == {(TILE, TILE + 128)}
 
     def test_columns_of_an_operand(self) -> None:
@@ -211,7 +227,7 @@ class TestTensorMemory:
         product = "mov.u32 %r7, 64; @%p1 tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r7], %rd2, %r6, %p8;"
         made = touched(TENSOR.format(descriptor=2 << 17) + product, 128)
         read = [access.interval for access in made if access.space is Space.TENSOR and not access.is_write]
-        assert read == [(quarter << 16 | 64, quarter << 16 | 72) for quarter in range(4)]
+        assert read == [(slab << 16 | 64, slab << 16 | 72) for slab in range(8)]
 
     @pytest.mark.parametrize(
         ("group", "rows", "width", "columns"),
@@ -229,7 +245,7 @@ class TestTensorMemory:
         free = "setp.lt.u32 %p2, %r1, 32; @%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 64;"
         made = touched(TENSOR.format(descriptor=0) + free, 128)
         assert {access.interval[1] - access.interval[0] for access in made} == {64}
-        assert len(made) == 4
+        assert len(made) == 8
 
 
 class TestWhich:

@@ -63,9 +63,22 @@ LEAST_COLUMNS = 1
 """Columns that sparsity metadata and scale factors have at least."""
 
 MATRIX_ROW = 16
-TENSOR_QUARTER = 16
+LANE_SHIFT = 16
 LANES_PER_QUARTER = 32
+LANES_PER_SLAB = 16
 ALL_LANES = 128
+
+HALF_OF_LANES = 1 << 20
+"""Added to a number of columns: of the first or the second 16 lanes of each quarter, as the address says.
+
+Source: PTX ISA, *Data Path Layout Organization* (layout F: a product of 64 rows, but for `.ws`).
+"""
+
+WHOLE_QUARTER = "32x32b"
+"""The shape of loads and stores that reach all lanes of a warp's quarter; the others reach 16 of them.
+
+Source: PTX ISA, *Data Movement Shape*; CUTLASS names them by their 32 and 16 data paths.
+"""
 
 
 def is_access(instruction: Instruction) -> bool:
@@ -398,8 +411,6 @@ def _columns(instruction: Instruction, access: Access, reader: Reader) -> Callab
     if access.size and access.size in reader.roles:
         size = reader.slot(access.size)
         return lambda strand: _first(strand.registers[size])
-    if access.role == "a":
-        return lambda strand: OPERAND_COLUMNS
     if "idesc" in reader.roles:
         descriptor = reader.slot("idesc")
         extent = _described_columns(access.role, instruction)
@@ -425,8 +436,21 @@ def _described_columns(role: str, instruction: Instruction) -> Callable[[int], i
             return lambda descriptor: _scale_columns((descriptor >> 17 & 0x3F) * 8)
         case "sparsity":
             return lambda descriptor: LEAST_COLUMNS
+    is_plain = not is_paired and "ws" not in instruction.modifiers
+    if role == "a":
+        return lambda descriptor: OPERAND_COLUMNS | _half(descriptor, is_plain=is_plain)
     rows = ALL_LANES if "ws" in instruction.modifiers else 2 * ALL_LANES if is_paired else 0
-    return lambda descriptor: _result_columns(descriptor, rows)
+    return lambda descriptor: _result_columns(descriptor, rows) | _half(descriptor, is_plain=is_plain)
+
+
+def _half(descriptor: int, *, is_plain: bool) -> int:
+    """The mark of half of the lanes for a product of 64 rows; is_plain: of one CTA, and without `.ws`."""
+    return HALF_OF_LANES if is_plain and _rows(descriptor) == ALL_LANES // 2 else 0
+
+
+def _rows(descriptor: int) -> int:
+    """M of a product. Source: PTX ISA, *Instruction descriptor* (M / 16 in bits 24 to 28)."""
+    return (descriptor >> 24 & 0x1F) * 16
 
 
 def _scale_columns(extent: int) -> int:
@@ -440,7 +464,7 @@ def _result_columns(descriptor: int, full_rows: int) -> int:
     These are the MMAs of a pair of CTAs with 128 rows and those of `.ws` with 64 and 32 rows; `full_rows` 0: all
     others, which leave lanes empty. Source: PTX ISA, *Data Path Layout Organization* (layouts B, E and G).
     """
-    columns, rows = (descriptor >> 17 & 0x3F) * 8, (descriptor >> 24 & 0x1F) * 16
+    columns, rows = (descriptor >> 17 & 0x3F) * 8, _rows(descriptor)
     return columns * rows // full_rows if rows and rows < full_rows else columns
 
 
@@ -449,8 +473,10 @@ def _locator(
 ) -> Callable[[int, int, int], Iterator[Interval]]:
     """From an address operand's value to intervals: (value, extent, rank of the CTA)."""
     if is_tensor:
-        whole = instruction.modifiers[:1] in (("mma",), ("dealloc",))
-        return _whole_columns if whole else _own_columns
+        if instruction.modifiers[:1] in (("mma",), ("dealloc",)):
+            return _whole_columns
+        is_by_slab = instruction.modifiers[:1] in (("ld",), ("st",)) and WHOLE_QUARTER not in instruction.modifiers
+        return _own_slab if is_by_slab else _own_columns
     return _described if access.is_descriptor else _plain
 
 
@@ -474,24 +500,40 @@ def _described(descriptor: int, size: int, rank: int) -> Iterator[Interval]:
 
 
 def _in_quarter_of(warp: int, address: int) -> int:
-    """A tensor memory address in the quarter of the lanes that a warp reaches, whichever lane the address names.
+    """A tensor memory address in the quarter of the lanes that a warp reaches, whichever quarter the address names.
 
     Source: PTX ISA, *Access restrictions*; DeepGEMM leaves the lane out of the address.
     """
-    return address & 0xFFFF | (warp % WARPS_PER_GROUP) * LANES_PER_QUARTER << TENSOR_QUARTER
+    return (
+        address & 0xFFFF
+        | address & LANES_PER_SLAB << LANE_SHIFT
+        | ((warp % WARPS_PER_GROUP) * LANES_PER_QUARTER << LANE_SHIFT)
+    )
+
+
+def _slab(slab: int, address: int, columns: int, rank: int) -> Interval:
+    """Columns of 16 lanes."""
+    start = rank << RANK_SHIFT | slab << LANE_SHIFT | address & 0xFFFF
+    return start, start + columns
+
+
+def _own_slab(address: int, columns: int, rank: int) -> Iterator[Interval]:
+    """Columns of the 16 lanes that the address names."""
+    yield _slab((address >> LANE_SHIFT) // LANES_PER_SLAB, address, columns, rank)
 
 
 def _own_columns(address: int, columns: int, rank: int) -> Iterator[Interval]:
     """Columns of the quarter of lanes that the address names."""
-    quarter = (address >> 16) // LANES_PER_QUARTER
-    start = rank << RANK_SHIFT | quarter << TENSOR_QUARTER | address & 0xFFFF
-    yield start, start + columns
+    first = 2 * ((address >> LANE_SHIFT) // LANES_PER_QUARTER)
+    yield from (_slab(slab, address, columns, rank) for slab in (first, first + 1))
 
 
 def _whole_columns(address: int, columns: int, rank: int) -> Iterator[Interval]:
-    """Columns of all lanes."""
-    for quarter in range(4):
-        yield from _own_columns(address & 0xFFFF | quarter * LANES_PER_QUARTER << 16, columns, rank)
+    """Columns of all lanes, or of half of them."""
+    slabs = range(ALL_LANES // LANES_PER_SLAB)
+    if columns & HALF_OF_LANES:
+        slabs = slabs[(address >> LANE_SHIFT) // LANES_PER_SLAB % 2 :: 2]
+    yield from (_slab(slab, address, columns & ~HALF_OF_LANES, rank) for slab in slabs)
 
 
 def address_roles(instruction: Instruction) -> Sequence[str]:

@@ -13,7 +13,7 @@ from ptxlint.isa import Proxy
 
 Interval: TypeAlias = tuple[int, int]
 """Bytes of shared memory (`shared::cluster` addresses) or columns of tensor memory (the CTA's rank above bit 24, then
-the quarter of the lanes, then the column): start included, stop excluded."""
+16 of the lanes, then the column): start included, stop excluded."""
 
 
 class Space(StrEnum):
