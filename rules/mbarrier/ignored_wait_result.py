@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 from ptxlint import isa
+from ptxlint.analyses.value import LeafKind, Sum, Value, leaves
 from ptxlint.facts import Facts
 from ptxlint.ir import Instruction, Register
 from ptxlint.isa import Flow, Mode
@@ -15,15 +16,19 @@ if TYPE_CHECKING:
     from ptxlint.cfg import Cfg
 
 
+Ring: TypeAlias = tuple[int, frozenset[tuple[Value, int]], int]
+"""The constant and the fixed terms of an mbarrier's address, and the step of its slots in bytes."""
+
+
 class IgnoredWaitResult(Rule):
     """Nothing depends on the result of `mbarrier.test_wait` or `mbarrier.try_wait`.
 
     Why: both may return false before the phase completes: `test_wait` at once, `try_wait` after a time limit of the
         system. What comes next then runs before the data are there, and false orders no memory accesses either.
     Fix: loop until the result is true.
-    Not reported: results that a branch, a guard or a stored value depends on, and looks that a proper wait for the same
-        barrier and parity follows on every path; a copy of a source line whose other copies are used, such as the look
-        ahead of a loop's last trip.
+    Not reported: results that a branch, a guard or a stored value depends on; looks that a proper wait for the same
+        barrier and parity follows on every path, or after which a proper wait in the same ring of barriers may come; a
+        copy of a source line whose other copies are used, such as the look ahead of a loop's last trip.
     """
 
     code = "PTX106"
@@ -40,6 +45,27 @@ WAIT:
 mbarrier.try_wait.parity.shared.b64 %p1, [full], 0;
 @!%p1 bra WAIT;
 ld.shared.u32 %r1, [data];
+""",
+        """
+.shared .align 8 .b64 full[4];
+.shared .align 4 .b32 data;
+mov.u32 %r1, full;
+mov.u32 %r2, 0;
+NEXT:
+shl.b32 %r3, %r2, 3;
+add.u32 %r4, %r1, %r3;
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p1, [%r4], 0;
+@!%p1 bra WAIT;
+ld.shared.u32 %r5, [data];
+add.u32 %r2, %r2, 1;
+setp.eq.u32 %p2, %r2, 4;
+@%p2 bra DONE;
+shl.b32 %r6, %r2, 3;
+add.u32 %r7, %r1, %r6;
+mbarrier.try_wait.parity.shared.b64 %p3, [%r7], 0;
+bra NEXT;
+DONE:
 """,
     )
     bad = (
@@ -71,13 +97,44 @@ ld.shared.u32 %r1, [data];
         used = {point for point, done in results.items() if _matters(cfg, done)}
         looks = {cfg.body[point].loc for point in used} - {None}
         for point in results.keys() - used:
-            if cfg.body[point].loc not in looks and not any(_repeats(cfg, point, other) for other in used):
+            is_look = any(_repeats(cfg, point, other) for other in used) or _is_ahead(facts, point, used)
+            if cfg.body[point].loc not in looks and not is_look:
                 yield Finding(
                     facts.span(point),
                     f"`{facts.text(point)}` may return false before the phase completes, and nothing depends on "
                     f"{results[point]}",
                     "loop until the result is true",
                 )
+
+
+def _is_ahead(facts: Facts, look: int, waits: Collection[int]) -> bool:
+    """Whether a wait in the same ring of mbarriers may come after a look; where none does for the data that are read
+    next, their accesses show it."""
+    cfg, own = facts.cfg, _ring(facts, look)
+    block = cfg.block_of[look]
+    beyond = {block}
+    stack = [edge.target for edge in cfg.blocks[block].successors]
+    while stack:
+        following = stack.pop()
+        if following not in beyond:
+            beyond.add(following)
+            stack += [edge.target for edge in cfg.blocks[following].successors]
+    rings = (_ring(facts, wait) for wait in waits if cfg.block_of[wait] in beyond)
+    return own is not None and any(_is_same(own, ring) for ring in rings)
+
+
+def _ring(facts: Facts, point: int) -> Ring | None:
+    """What stays of a mbarrier's address from slot to slot, and the bytes from one to the next."""
+    value = facts.values.role(point, "mbarrier")
+    if not isinstance(value, Sum):
+        return None
+    fixed = {term for term in value.terms if all(leaf.kind is not LeafKind.MERGE for leaf in leaves(term[0]))}
+    return value.constant, frozenset(fixed), max((abs(f) for _, f in set(value.terms) - fixed), default=0)
+
+
+def _is_same(first: Ring, second: Ring | None) -> bool:
+    """Whether two places in a ring are the same or next to each other, as far as their slots are known."""
+    return second is not None and first[1] == second[1] and abs(first[0] - second[0]) in (0, max(first[2], second[2]))
 
 
 def _matters(cfg: Cfg, result: Register) -> bool:
