@@ -39,7 +39,7 @@ OTHER_SIZES = (29, 301)
 """Assumed integers under which a fault must show as well, where they reach it, to be certain; for a fault that large
 ones show, so much more than those: a run with fewer trips has no say."""
 
-FEW_TRIPS = (29, 7, 4)
+SHORT_TABLES = (29, 7, 4)
 """Assumed integers under which loops that nothing synchronizes stay within the tables that they go through."""
 
 FULL = 1 << 16

@@ -30,7 +30,7 @@ from ptxlint.execution import (
     waits,
 )
 from ptxlint.execution import slice as slices
-from ptxlint.execution.choice import FEW_TRIPS, Choice, other_sizes
+from ptxlint.execution.choice import SHORT_TABLES, Choice, other_sizes
 from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.exempt import Exemptions
@@ -349,9 +349,9 @@ class _Engine:
             if other.is_clean:
                 kept = tuple(conflict for conflict in kept if ordered.is_alike(conflict, other.conflicts))
         far = [conflict for conflict in kept if self._is_by_trips(conflict)]
-        for size in FEW_TRIPS if far else ():
+        for size in SHORT_TABLES if far else ():
             assumed = self.runner.binding(binding.block, binding.cluster, size).inputs
-            gone = ordered.absent(program, replace(binding, inputs=assumed, cut=0), far)
+            gone = ordered.absent(program, replace(binding, inputs=assumed, cut=0, enough={}), far)
             kept = tuple(conflict for conflict in kept if conflict not in gone)
         return kept
 
