@@ -15,17 +15,21 @@ from ptxlint.execution.inputs import Assumed
 from ptxlint.execution.program import Binding
 from ptxlint.execution.runs import Run, Runner, varied
 from ptxlint.execution.schedule import SCHEDULES
+from ptxlint.execution.shapes import concerns_cluster
 from ptxlint.execution.slice import Slice, Slicer
 from ptxlint.ir import Address, Symbol
 
 SEARCH_STEPS = 400_000
 """Steps of all runs of a search."""
 
-TRIAL_STEPS = 15_000
+TRIAL_STEPS = 30_000
 """Steps of one run of a search."""
 
 WIDE_GRID = 1 << 12
 """CTAs of a grid in which a cluster that goes on by the size of the grid has one tile."""
+
+PAIR = 2
+"""CTAs of a cluster that is tried where nobody states one."""
 
 MISSING = 28
 """Threads that a block lacks of whole warps."""
@@ -100,13 +104,22 @@ class Search:
         if self.runner.launch.grid is None:
             x, y, z = binding.cluster
             yield replace(binding, grid=(WIDE_GRID * x, y, z))
-        for size in SIZES:
-            yield replace(binding, inputs=replace(assumed, size=size, step=size))
+        sized = [replace(binding, inputs=replace(assumed, size=size, step=size)) for size in SIZES]
+        yield from sized
+        if self._lacks_cluster(run):
+            pair = (PAIR * binding.grid[0], *binding.grid[1:])
+            yield from (replace(other, cluster=(PAIR, 1, 1), grid=pair) for other in sized)
         for base, step in MEMORY:
             yield replace(binding, inputs=replace(assumed, base=base, step=step))
         for word in self._words(run)[:MOST_WORDS]:
             for value in VALUES:
                 yield varied(binding, {word: value})
+
+    def _lacks_cluster(self, run: Run) -> bool:
+        """Whether a kernel whose cluster nobody states may do what it has not done only in a cluster of several."""
+        left = self.runner.seeds - self.runner.covered(run)
+        is_free = self.runner.launch.cluster is None and run.binding.cluster_size == 1
+        return is_free and any(concerns_cluster(self.slicer.cfg.body[point]) for point in left)
 
     def _words(self, run: Run) -> list[tuple[str, int]]:
         """The parameter words, but for pointers; those first that decide over what the run has not reached."""
