@@ -105,3 +105,18 @@ def test_a_fault_under_the_usual_inputs_is_told() -> None:
     """A barrier that lacks threads whatever the inputs are."""
     execution = executed("bar.sync 1, 96;" + FAR.format(value=65536, work="bar.sync 0; " * 4), 64)
     assert told(execution)
+
+
+def test_a_cluster_of_two_where_sizes_keep_warps_together() -> None:
+    """With a size that parts warps no cluster runs clean; with another a single CTA does, and reaches less."""
+    meet = "@%p7 barrier.cluster.arrive; @%p7 barrier.cluster.wait;"
+    loop = f"""
+    ld.param.u64 %rd1, [sizes]; ld.global.u32 %r4, [%rd1]; mov.u32 %r5, %tid.x;
+    mov.u32 %r9, %cluster_nctarank; setp.gt.u32 %p7, %r9, 1;
+    L: setp.ge.u32 %p2, %r5, %r4; @%p2 bra DONE; bar.sync 0; {meet * 2} add.u32 %r5, %r5, 64; bra L;
+    DONE:
+    """
+    execution = executed(loop, 64)
+    assert execution.not_analysed is None
+    assert not execution.defects
+    assert execution.runs[0].binding.cluster == (2, 1, 1)
