@@ -113,8 +113,8 @@ def test_a_cluster_of_two_where_sizes_keep_warps_together() -> None:
     loop = f"""
     ld.param.u64 %rd1, [sizes]; ld.global.u32 %r4, [%rd1]; mov.u32 %r5, %tid.x;
     mov.u32 %r9, %cluster_nctarank; setp.gt.u32 %p7, %r9, 1;
-    L: setp.ge.u32 %p2, %r5, %r4; @%p2 bra DONE; bar.sync 0; {meet * 2} add.u32 %r5, %r5, 64; bra L;
-    DONE:
+    L: setp.ge.u32 %p2, %r5, %r4; @%p2 bra DONE; {meet * 2} add.u32 %r5, %r5, 64; bra L;
+    DONE: bar.sync 0;
     """
     execution = executed(loop, 64)
     assert execution.not_analysed is None
