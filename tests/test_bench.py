@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.corpus.lint_table import condemned, figures  # noqa: E402
-from bench.corpus.linted import Found, Linted  # noqa: E402
+from bench.corpus.linted import Found, Linted, unanswered  # noqa: E402
 from bench.corpus.triage import Judgement, TriageError, judgement, read_triage  # noqa: E402
 from bench.evidence import page  # noqa: E402
 from bench.forked import Failure, each  # noqa: E402
@@ -287,6 +287,17 @@ def test_errors_must_be_judged(tmp_path: Path, verdict: str, is_bad: bool) -> No
     assert condemned([MODULE], ()) == [(MODULE, FINDING, "not judged")]
     entries = read_triage(entry(tmp_path, judgement=verdict))
     assert bool(condemned([MODULE], entries)) is is_bad
+
+
+def test_each_kernel_of_a_module_without_an_answer_is_not_analysed(tmp_path: Path) -> None:
+    module = tmp_path / "many.ptx"
+    module.write_text(
+        ".version 9.0\n.visible .entry first(\n)\n{ ret; }\n\t.weak .entry _Z6secondv()\n{ ret; }\n.entry $third(){}\n"
+        "// .entry none(\n.func helper()\n{ ret; }\n"
+    )
+    linted = unanswered(module, "no answer within 3 s", 3)
+    assert linted.kernels == tuple((n, "not-analysed", "no answer within 3 s") for n in ("first", "_Z6secondv", "$third"))
+    assert figures("some", [linted], [])["not analysed"] == 3
 
 
 def test_corpus_figures() -> None:

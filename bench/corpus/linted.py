@@ -1,5 +1,6 @@
 """What ptxlint says of one module, and what ptxas spends on it beside it."""
 
+import re
 import resource
 import time
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from bench.corpus.assemble import assemble
 from ptxlint.lint import Options
 from ptxlint.result import Diagnosis, FileReport
 from ptxlint.run import lint_module
+
+_ENTRY = re.compile(r"^[ \t]*(?:\.(?:visible|weak)[ \t]+)?\.entry[ \t]+([\w$%]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,13 @@ def lint(task: Task, options: Options) -> Linted:
         round(seconds, 3),
         ptxas_seconds(task.path) if task.is_timed else None,
     )
+
+
+def unanswered(path: Path, reason: str, seconds: float) -> Linted:
+    """What to say of a module that gave no answer: each of its kernels is not analysed, for that reason."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    kernels = tuple((name, "not-analysed", reason) for name in _ENTRY.findall(text))
+    return Linted(path, kernels, (), (), seconds, None)
 
 
 def found_in(report: FileReport) -> tuple[Found, ...]:

@@ -14,7 +14,7 @@ import ptxlint
 from bench.corpus.assemble import assemble_all
 from bench.corpus.cache import Cache, default_root
 from bench.corpus.lint_table import condemned, figures, render
-from bench.corpus.linted import Found, Linted, Task, lint
+from bench.corpus.linted import Found, Linted, Task, lint, unanswered
 from bench.corpus.project import all_projects
 from bench.corpus.triage import Entry, judgement, read_triage
 from bench.forked import Failure, each
@@ -32,7 +32,7 @@ _TIMED_IN = 5
 @click.option("--module", "pattern", default="*", help="Only modules whose name matches the glob.")
 @click.option("--sample", type=click.IntRange(1), help="Only so many modules of each project, always the same ones.")
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Processes at a time.")
-@click.option("--seconds", type=float, default=300, show_default=True, help="Time limit of a module.")
+@click.option("--seconds", type=float, default=900, show_default=True, help="Time limit of a module.")
 @click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures there.")
 @click.option("--verbose", is_flag=True, help="Print every finding, whatever its judgement.")
 def command(
@@ -82,7 +82,7 @@ def _lint_all(tasks: Sequence[Task], jobs: int, seconds: float) -> Iterator[Lint
     work = partial(lint, options=Options(registry.select()))
     for task, result in each(work, tasks, jobs, seconds):
         if isinstance(result, Failure):
-            yield Linted(task.path, (("*", "not-analysed", result.reason),), (), (), seconds, None)
+            yield unanswered(task.path, result.reason, seconds)
         else:
             yield result
 

@@ -7,10 +7,11 @@ the budget. A launch shape is good when the kernel runs clean under it and reach
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 from ptxlint.cfg import Cfg
+from ptxlint.execution.program import Binding
 from ptxlint.execution.runs import ENOUGH_PHASES, STEPS, Run, Runner, varied
 from ptxlint.execution.schedule import SCHEDULES
 from ptxlint.execution.shapes import Shapes, concerns_cluster
@@ -79,6 +80,7 @@ class Choice:
             slot.kind == "special" and slot.name.startswith(("%ctaid", "%clusterid"))
             for slot in runner.program.slots.index
         )
+        self.of_clusters = frozenset(point for point in runner.seeds if concerns_cluster(cfg.body[point]))
 
     @property
     def is_exhausted(self) -> bool:
@@ -86,12 +88,20 @@ class Choice:
         return self.runner.spent > ALL_STEPS
 
     def tried(self, shapes: Shapes) -> list[list[Run]]:
-        """The runs under each shape, up to one that leaves nothing to wish for."""
+        """The runs under each shape, up to one that leaves nothing to wish for.
+
+        Where all that is left concerns the cluster, no other block is tried in that cluster.
+        """
         found: list[list[Run]] = []
+        finished: set[Dimensions] = set()
         for block, cluster in shapes:
+            if cluster in finished:
+                continue
             found.append(self.under(block, cluster))
             if self._is_settled(found[-1]) or self.is_exhausted:
                 break
+            if self._leaves_cluster(found[-1]):
+                finished.add(cluster)
         return found
 
     def under(self, block: Dimensions, cluster: Dimensions) -> list[Run]:
@@ -127,7 +137,8 @@ class Choice:
             return best
         faulty = None
         for size in SIZES[1:]:
-            if self.runner.reach(best) == (len(self.runner.seeds), ENOUGH_PHASES) or self.is_exhausted:
+            is_enough = not self._left(best.binding, self.runner.covered(best))
+            if (is_enough and self.runner.reach(best)[1] == ENOUGH_PHASES) or self.is_exhausted:
                 break
             run = self._first(block, cluster, size)
             if run.out_of_budget:
@@ -151,7 +162,7 @@ class Choice:
         """
         reached, added = self.runner.covered(first), list[Run]()
         for position, size in ELSEWHERE if self.reads_position else ():
-            if reached >= self.runner.seeds or self.is_exhausted:
+            if not self._left(first.binding, reached) or self.is_exhausted:
                 break
             binding = first.binding
             if size is not None:
@@ -174,7 +185,7 @@ class Choice:
         words = [(slot.name, slot.offset) for slot in self.runner.words()]
         null = dict.fromkeys(self.runner.pointers, 0)
         for word, others in itertools.product(words[:MOST_VARIED], ({}, null)):
-            if reached >= self.runner.seeds or self.is_exhausted:
+            if not self._left(first.binding, reached) or self.is_exhausted:
                 break
             run = self.runner.go(varied(first.binding, {**others, word: 0}), SCHEDULES[0])
             if run.is_clean and not self.runner.covered(run) <= reached:
@@ -202,6 +213,12 @@ class Choice:
         is_longer = first.binding.inputs.size in SMALL_SIZES or _phases(run) > _phases(first)
         return [run] if run.is_clean and is_longer else []
 
+    def _left(self, binding: Binding, reached: Set[int]) -> Set[int]:
+        """The synchronization points that were not reached, but for those that only another cluster may reach."""
+        left = self.runner.seeds - reached
+        is_one = self.runner.launch.cluster is None and binding.cluster_size == 1
+        return left - self.of_clusters if is_one else left
+
     def _is_settled(self, runs: Sequence[Run]) -> bool:
         """Whether no other launch shape needs to be tried: all is well, and nothing that another shape may reach is
         left."""
@@ -209,8 +226,13 @@ class Choice:
         if not all(run.is_clean for run in runs):
             return False
         if self.runner.launch.block or self.cfg.function.directive("maxntid"):
-            return not any(concerns_cluster(self.cfg.body[point]) for point in left)
+            return not left & self.of_clusters
         return not left
+
+    def _leaves_cluster(self, runs: Sequence[Run]) -> bool:
+        """Whether all went well, and whatever was not reached concerns the cluster."""
+        left = self.runner.seeds.difference(*map(self.runner.covered, runs))
+        return left <= self.of_clusters and all(run.is_clean for run in runs)
 
 
 def _phases(run: Run) -> int:
