@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ptxlint.execution import choice
 from ptxlint.execution.engine import Execution, execute
+from ptxlint.execution.program import Binding
+from ptxlint.execution.runs import Run, Runner
 from ptxlint.execution.trace import Fault, Kind
 from ptxlint.launch import Launch
 from ptxlint.parse import parse
@@ -35,6 +39,20 @@ class TestLaunch:
     def test_what_the_ptx_states(self) -> None:
         execution = directed("bar.sync 0;", ".reqntid 64, 2, 1\n.reqnctapercluster 2, 1, 1")
         assert {(run.binding.block, run.binding.cluster) for run in execution.runs} == {((64, 2, 1), (2, 1, 1))}
+
+    def test_what_concerns_the_cluster_is_looked_for_in_other_clusters(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Another block of the same cluster would not reach it either."""
+        tried, go = [], Runner.go
+
+        def noted(runner: Runner, binding: Binding, *more: Any, **named: Any) -> Run:
+            tried.append((binding.block[0], binding.cluster[0]))
+            return go(runner, binding, *more, **named)
+
+        monkeypatch.setattr(Runner, "go", noted)
+        meet = "@%p1 barrier.cluster.arrive; @%p1 barrier.cluster.wait; "
+        execution = executed("mov.u32 %r1, %cluster_nctarank; setp.gt.u32 %p1, %r1, 1; bar.sync 0; " + meet * 2)
+        assert not execution.uncovered
+        assert list(dict.fromkeys(tried)) == [(128, 1), (128, 2)]
 
     def test_the_user_comes_first(self) -> None:
         execution = directed("bar.sync 0;", ".reqntid 64, 1, 1", Launch((32, 1, 1)))
