@@ -124,7 +124,7 @@ def _init(instruction: Instruction, point: int, reader: Reader) -> Event:
     def run(strand: Strand, positions: Positions) -> None:
         for (address, number), who, threads in groups(strand, positions, (base, count)):
             for _ in range(threads):
-                strand.machine.initialize(strand, point, shared_address(address + offset), number, who)
+                strand.machine.phases.initialize(strand, point, shared_address(address + offset), number, who)
 
     return run
 
@@ -134,7 +134,7 @@ def _inval(instruction: Instruction, point: int, reader: Reader) -> Event:
 
     def run(strand: Strand, positions: Positions) -> None:
         for (address,), who, _ in groups(strand, positions, (base,)):
-            strand.machine.invalidate(point, shared_address(address + offset), who)
+            strand.machine.phases.invalidate(point, shared_address(address + offset), who)
 
     return run
 
@@ -155,11 +155,13 @@ def _arrive(instruction: Instruction, point: int, reader: Reader) -> Event:
             machine.remote(strand, point, address)
             if has_tx:
                 phases = [
-                    machine.arrive(who, point, address, 1, expect=number, drop=drop, relaxed=relaxed)
+                    machine.phases.arrive(who, point, address, 1, expect=number, drop=drop, relaxed=relaxed)
                     for _ in range(threads)
                 ]
             else:
-                phases = [machine.arrive(who, point, address, number * threads, drop=drop, relaxed=relaxed)] * threads
+                phases = [
+                    machine.phases.arrive(who, point, address, number * threads, drop=drop, relaxed=relaxed)
+                ] * threads
             taken.update(zip(who.threads, phases, strict=True))
         strand.progress()
         if token is not None:
@@ -176,7 +178,7 @@ def _expect(instruction: Instruction, point: int, reader: Reader) -> Event:
 
     def run(strand: Strand, positions: Positions) -> None:
         for (address, number), who, threads in groups(strand, positions, (base, amount)):
-            strand.machine.expect(who, point, shared_address(address + offset), number * threads)
+            strand.machine.phases.expect(who, point, shared_address(address + offset), number * threads)
         strand.progress()
 
     return run
@@ -188,7 +190,7 @@ def _complete(instruction: Instruction, point: int, reader: Reader) -> Event:
 
     def run(strand: Strand, positions: Positions) -> None:
         for (address, number), who, threads in groups(strand, positions, (base, amount)):
-            strand.machine.complete(who, point, shared_address(address + offset), number * threads)
+            strand.machine.phases.complete(who, point, shared_address(address + offset), number * threads)
         strand.progress()
 
     return run
@@ -204,7 +206,7 @@ def _copies_arrive(instruction: Instruction, point: int, reader: Reader) -> Even
         for (raw,), who, threads in groups(strand, positions, (base,)):
             address = shared_address(raw + offset)
             if not counted:
-                barrier = machine.mbarrier(address, point, who)
+                barrier = machine.phases.mbarrier(address, point, who)
                 if barrier is not None:
                     barrier.pending += threads
                     barrier.raised += threads
@@ -359,7 +361,7 @@ def _wait(instruction: Instruction, point: int, reader: Reader) -> Blocking:
     def run(strand: Strand) -> bool:
         registers = strand.registers
         address = shared_address(registers[base] + offset)
-        outcome = strand.machine.wait(strand, point, address, registers[parity] & 1, relaxed=relaxed)
+        outcome = strand.machine.phases.wait(strand, point, address, registers[parity] & 1, relaxed=relaxed)
         if outcome is None:
             return False
         if done is not None:

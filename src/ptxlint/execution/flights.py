@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def launch(machine: Machine, copy: Copy) -> None:
     """Start an operation that signals an mbarrier when it is done."""
     agent = copy.agent if isinstance(copy.agent, Agent) else None
-    barrier = machine.mbarrier(copy.barrier, copy.point, agent)
+    barrier = machine.phases.mbarrier(copy.barrier, copy.point, agent)
     if barrier is None:
         return
     copy.order = len(machine.events)
@@ -58,9 +58,9 @@ def _order(machine: Machine, order: Order, agent: Agent, copy: Copy, barrier: Mb
 def land(machine: Machine, copy: Copy) -> None:
     """An operation is done: its bytes and arrivals count."""
     if copy.size:
-        machine.complete(None, copy.point, copy.barrier, copy.size)
+        machine.phases.complete(None, copy.point, copy.barrier, copy.size)
     if copy.arrivals:
-        machine.arrive(None, copy.point, copy.barrier, copy.arrivals)
+        machine.phases.arrive(None, copy.point, copy.barrier, copy.arrivals)
 
 
 def next_to_settle(machine: Machine) -> Mbarrier | None:

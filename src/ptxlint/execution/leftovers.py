@@ -28,7 +28,7 @@ def needed(machine: Machine) -> Iterator[Incident]:
     blocked = [strand.wanted for strand in machine.blocked]
     asked = {event.object for event in machine.events if event.kind in (Kind.WAIT, Kind.POLL)}
     asked.update(address for _, address, _ in blocked)
-    for early, is_told in machine.unneeded:
+    for early, is_told in machine.phases.unneeded:
         address = early.object
         assert address is not None
         later = machine.events[early.order :]
@@ -46,7 +46,7 @@ def parted(machine: Machine) -> Iterator[Incident]:
 
 def early_uses(machine: Machine) -> Iterator[Incident]:
     """Uses of an mbarrier that nothing orders after its initialization, and of memory that never became one."""
-    for use in machine.early.values():
+    for use in machine.phases.early.values():
         barrier = machine.mbarriers.get(use.address)
         if barrier is not None and barrier.init_order >= use.order:
             here = ((use.point, "used here, and nothing orders the initialization before it"),)
