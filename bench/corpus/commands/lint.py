@@ -32,7 +32,7 @@ _TIMED_IN = 5
 @click.option("--module", "pattern", default="*", help="Only modules whose name matches the glob.")
 @click.option("--sample", type=click.IntRange(1), help="Only so many modules of each project, always the same ones.")
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Processes at a time.")
-@click.option("--seconds", type=float, default=900, show_default=True, help="Time limit of a module.")
+@click.option("--seconds", type=float, default=1800, show_default=True, help="Time limit of a module.")
 @click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures there.")
 @click.option("--verbose", is_flag=True, help="Print every finding, whatever its judgement.")
 def command(
