@@ -296,7 +296,9 @@ def test_each_kernel_of_a_module_without_an_answer_is_not_analysed(tmp_path: Pat
         "// .entry none(\n.func helper()\n{ ret; }\n"
     )
     linted = unanswered(module, "no answer within 3 s", 3)
-    assert linted.kernels == tuple((n, "not-analysed", "no answer within 3 s") for n in ("first", "_Z6secondv", "$third"))
+    assert linted.kernels == tuple(
+        (n, "not-analysed", "no answer within 3 s") for n in ("first", "_Z6secondv", "$third")
+    )
     assert figures("some", [linted], [])["not analysed"] == 3
 
 

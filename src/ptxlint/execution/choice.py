@@ -68,7 +68,7 @@ MOST_VARIED = 24
 class Choice:
     """Tries launch shapes and inputs of one kernel. `alternatives` holds, for shapes under which some inputs end in a
     fault, the run under others that reached most and went well; `overtaken` the long runs in which somebody runs ahead,
-    unless the cluster is a guess.
+    unless the cluster is a guess; `in_vain` points from which no parameter word of 0 led to others.
     """
 
     def __init__(self, runner: Runner, cfg: Cfg) -> None:
@@ -76,6 +76,7 @@ class Choice:
         self.cfg = cfg
         self.alternatives: dict[tuple[Dimensions, Dimensions], Run] = {}
         self.overtaken: dict[tuple[Dimensions, Dimensions], Run] = {}
+        self.in_vain: set[frozenset[int]] = set()
         self.reads_position = any(
             slot.kind == "special" and slot.name.startswith(("%ctaid", "%clusterid"))
             for slot in runner.program.slots.index
@@ -177,10 +178,14 @@ class Choice:
         return added
 
     def _varied(self, first: Run, runs: Sequence[Run]) -> list[Run]:
-        """Runs with one parameter word of 0, by itself and with null pointers, that reach something new and go well."""
+        """Runs with one parameter word of 0, by itself and with null pointers, that reach something new and go well.
+
+        What they did not reach from the same beginning under one shape they will not under another.
+        """
         reached = set().union(*map(self.runner.covered, runs))
+        before = frozenset(reached)
         added: list[Run] = []
-        if not all(run.is_clean for run in runs):
+        if before in self.in_vain or not all(run.is_clean for run in runs):
             return added
         words = [(slot.name, slot.offset) for slot in self.runner.words()]
         null = dict.fromkeys(self.runner.pointers, 0)
@@ -191,6 +196,8 @@ class Choice:
             if run.is_clean and not self.runner.covered(run) <= reached:
                 added.append(run)
                 reached |= self.runner.covered(run)
+        if not added:
+            self.in_vain.add(before)
         return added
 
     def _longer(self, first: Run) -> list[Run]:

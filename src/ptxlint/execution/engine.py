@@ -7,8 +7,9 @@ clean; `choice` chooses it and the inputs.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
+from functools import cached_property
 from math import ceil
 
 from ptxlint import cfg as graphs
@@ -141,6 +142,11 @@ class _Engine:
         self.judge = Judge(self.choice, has_related_inputs=has_related_inputs, has_roles=has_roles)
         self.unreached = False
         self.assumptions: list[str] = []
+
+    @cached_property
+    def decided(self) -> Set[int]:
+        """The blocks that run, or run again, as assumed integers have it."""
+        return self.slicer.spread(lambda instruction: inputs.is_assumed(instruction, self.runner.pointers))[1]
 
     def run(self) -> Execution:
         """What the usual inputs show; where they leave the kernel unanalysed, what better ones do."""
@@ -358,11 +364,10 @@ class _Engine:
     def _is_by_trips(self, conflict: Conflict) -> bool:
         """Whether an access is in a loop that nothing synchronizes, and that assumed integers end: where it comes in
         late laps is a guess."""
-        decided = self.slicer.spread(lambda instruction: inputs.is_assumed(instruction, self.runner.pointers))[1]
         for access in (conflict.first, conflict.second):
             block = self.cfg.block_of[access.point]
             loop = next(self.cfg.enclosing_loops(block), None)
-            if loop is not None and block in decided:
+            if loop is not None and block in self.decided:
                 around = self.cfg.loop_blocks(loop)
                 if not any(self.cfg.block_of[point] in around for point in self.seeds):
                     return True
@@ -374,9 +379,8 @@ class _Engine:
         fences = {point for point, instruction in enumerate(body) if isa.covers(instruction) is not None}
         if not fences:
             return False
-        decided = self.slicer.spread(lambda instruction: inputs.is_assumed(instruction, self.runner.pointers))[1]
         writes = {point for point, instruction in enumerate(body) if accesses.is_generic_write(instruction)}
-        return any(self.cfg.block_of[point] in decided for point in fences | writes)
+        return any(self.cfg.block_of[point] in self.decided for point in fences | writes)
 
     def _result(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from ptxlint import isa
 from ptxlint.execution.closures import ALL_ONES, slot_of, type_of
@@ -11,6 +12,9 @@ from ptxlint.execution.program import Slots, Step
 from ptxlint.execution.strand import WARP, Strand
 from ptxlint.execution.values import spread, uniform
 from ptxlint.ir import Instruction, Not, Pair, Register, Sink
+
+MOST_PATTERNS = 256
+"""Shuffles whose lanes are kept: reductions repeat a few."""
 
 
 def _by_warp(strand: Strand) -> list[list[int]]:
@@ -73,22 +77,34 @@ def _shfl(instruction: Instruction, slots: Slots, parameters: frozenset[str]) ->
                 registers[target] = held
             return
         held = spread(held, len(strand.threads))
-        count = len(strand.threads)
-        wanted, limits = spread(registers[lane], count), spread(registers[clamp], count)
-        results, flags = list(held), [1] * count
-        for positions in _by_warp(strand):
-            at = {strand.threads[p] % WARP: p for p in positions}
-            for own, position in at.items():
-                source, valid = _source_lane(mode, own, wanted[position] & 31, limits[position])
-                flags[position] = int(valid)
-                if valid and source in at:
-                    results[position] = held[at[source]]
+        wanted, limits = spread(registers[lane], 1), spread(registers[clamp], 1)
+        sources, flags = _sources(mode, strand.threads, wanted, limits)
+        results = [held[source] for source in sources]
         if target is not None:
             registers[target] = uniform(results)
         if flag is not None:
             registers[flag] = uniform(flags)
 
     return run
+
+
+@lru_cache(MOST_PATTERNS)
+def _sources(
+    mode: str, threads: tuple[int, ...], operands: Sequence[int], clamps: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """The position that each reads from, among those that shuffle together, and whether its lane was in range; one
+    operand and clamp for all, or one for each."""
+    count = len(threads)
+    sources, flags = list(range(count)), [1] * count
+    at = {thread: position for position, thread in enumerate(threads)}
+    wanted, limits = (each if len(each) == count else tuple(each) * count for each in (operands, clamps))
+    for position, thread in enumerate(threads):
+        own = thread % WARP
+        source, valid = _source_lane(mode, own, wanted[position] & 31, limits[position])
+        flags[position] = int(valid)
+        if valid:
+            sources[position] = at.get(thread - own + source, position)
+    return sources, flags
 
 
 def _source_lane(mode: str, own: int, operand: int, clamp: int) -> tuple[int, bool]:

@@ -17,7 +17,7 @@ from ptxlint.execution.runs import Run, Runner, varied
 from ptxlint.execution.schedule import SCHEDULES
 from ptxlint.execution.shapes import concerns_cluster
 from ptxlint.execution.slice import Slice, Slicer
-from ptxlint.ir import Address, Symbol
+from ptxlint.ir import Address, Immediate, Symbol
 
 SEARCH_STEPS = 400_000
 """Steps of all runs of a search."""
@@ -28,8 +28,8 @@ TRIAL_STEPS = 30_000
 WIDE_GRID = 1 << 12
 """CTAs of a grid in which a cluster that goes on by the size of the grid has one tile."""
 
-PAIR = 2
-"""CTAs of a cluster that is tried where nobody states one."""
+CLUSTERS = (2, 4, 8)
+"""CTAs of clusters that are tried where nobody states one."""
 
 MISSING = 28
 """Threads that a block lacks of whole warps."""
@@ -37,7 +37,7 @@ MISSING = 28
 SIZES = (1024, 300, 64, 1, 4096)
 """Integers that all parameters and memory words may be."""
 
-MEMORY = ((0, 0), (1, 0), (0, 1), (0, 128), (0, 1024), (4096, 0))
+MEMORY = ((0, 0), (1, 0), (0, 1), (0x3F800000, 0), (0, 128), (0, 1024), (4096, 0))
 """What memory may hold: the first word, and what each word is larger than the one before."""
 
 VALUES = (1, 0, 2, 8, 64, 1024, 1 << 16)
@@ -80,7 +80,8 @@ class Search:
         """One run of each; those that are clean and reach something new are added."""
         runs = [self.runner.go(binding, SCHEDULES[0], steps=TRIAL_STEPS) for binding in bindings]
         for run in runs:
-            if run.is_clean and not self.runner.covered(run) <= self._reached(clean):
+            is_possible = run.is_clean and not run.machine.left_cluster
+            if is_possible and not self.runner.covered(run) <= self._reached(clean):
                 clean.append(run)
         return runs
 
@@ -104,14 +105,19 @@ class Search:
         if self.runner.launch.grid is None:
             x, y, z = binding.cluster
             yield replace(binding, grid=(WIDE_GRID * x, y, z))
+        wanted = self._compared()
         sized = [replace(binding, inputs=replace(assumed, size=size, step=size)) for size in SIZES]
-        yield from sized
-        if self._lacks_cluster(run):
-            pair = (PAIR * binding.grid[0], *binding.grid[1:])
-            yield from (replace(other, cluster=(PAIR, 1, 1), grid=pair) for other in sized)
+        changed = [varied(binding, wanted), *sized] if wanted else sized
+        yield from changed
+        for count in CLUSTERS if self._lacks_cluster(run) else ():
+            grid = (count * binding.grid[0], *binding.grid[1:])
+            yield from (replace(other, cluster=(count, 1, 1), grid=grid) for other in changed)
         for base, step in MEMORY:
             yield replace(binding, inputs=replace(assumed, base=base, step=step))
-        for word in self._words(run)[:MOST_WORDS]:
+        words = self._words(run)[:MOST_WORDS]
+        ones = replace(binding, inputs=replace(assumed, size=1, step=1))
+        yield from (varied(ones, {word: VALUES[-1]}) for word in words)
+        for word in words:
             for value in VALUES:
                 yield varied(binding, {word: value})
 
@@ -120,6 +126,22 @@ class Search:
         left = self.runner.seeds - self.runner.covered(run)
         is_free = self.runner.launch.cluster is None and run.binding.cluster_size == 1
         return is_free and any(concerns_cluster(self.slicer.cfg.body[point]) for point in left)
+
+    def _compared(self) -> dict[tuple[str, int], int]:
+        """The parameter words that the kernel asks to be equal to a constant, with the first such constant."""
+        wanted: dict[tuple[str, int], int] = {}
+        for point in sorted(self.slice.points):
+            instruction = self.slicer.cfg.body[point]
+            if instruction.opcode != "setp" or instruction.modifiers[0] not in ("eq", "ne"):
+                continue
+            register, constant = instruction.operands[1:3]
+            places = self.slice.definitions.get(getattr(register, "name", ""), ())
+            if len(places) != 1 or not isinstance(constant, Immediate) or not isinstance(constant.value, int):
+                continue
+            source = self.slicer.cfg.body[next(iter(places))]
+            for word in _parameters(source.operands[1:] if source.opcode == "ld" else ()):
+                wanted.setdefault(word, constant.value)
+        return wanted
 
     def _words(self, run: Run) -> list[tuple[str, int]]:
         """The parameter words, but for pointers; those first that decide over what the run has not reached."""
