@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.corpus.lint_table import condemned, figures  # noqa: E402
-from bench.corpus.linted import Found, Linted, unanswered  # noqa: E402
+from bench.corpus.linted import Found, Linted, Task, lint, unanswered  # noqa: E402
 from bench.corpus.triage import Judgement, TriageError, judgement, read_triage  # noqa: E402
 from bench.evidence import page  # noqa: E402
 from bench.forked import Failure, each  # noqa: E402
@@ -300,6 +300,20 @@ def test_each_kernel_of_a_module_without_an_answer_is_not_analysed(tmp_path: Pat
         (n, "not-analysed", "no answer within 3 s") for n in ("first", "_Z6secondv", "$third")
     )
     assert figures("some", [linted], [])["not analysed"] == 3
+
+
+def test_a_module_is_linted_once_by_the_same_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    module = tmp_path / "a" / "late.ptx"
+    module.write_text(".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry late()\n{ ret; }\n")
+    options = Options(())
+    first = lint(Task(module, is_timed=False), options, tmp_path / "kept")
+    assert first.kernels == (("late", "clean", ""),)
+    monkeypatch.setattr("bench.corpus.linted.lint_module", None)
+    assert lint(Task(module, is_timed=False), options, tmp_path / "kept") == first
+    module.write_text(module.read_text() + "// changed\n")
+    with pytest.raises(TypeError):
+        lint(Task(module, is_timed=False), options, tmp_path / "kept")
 
 
 def test_corpus_figures() -> None:

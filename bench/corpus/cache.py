@@ -38,3 +38,8 @@ class Cache:
     def verdicts(self) -> Path:
         """What ptxas said of each module."""
         return self.root / "ptxas.json"
+
+    @property
+    def linted(self) -> Path:
+        """What ptxlint said of each module, by its content and the code that looked."""
+        return self.root / "linted"

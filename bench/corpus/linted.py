@@ -1,12 +1,15 @@
 """What ptxlint says of one module, and what ptxas spends on it beside it."""
 
+import os
+import pickle
 import re
 import resource
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.corpus.assemble import assemble
+from ptxlint.cache import key
 from ptxlint.lint import Options
 from ptxlint.result import Diagnosis, FileReport
 from ptxlint.run import lint_module
@@ -59,14 +62,20 @@ class Linted:
         return self.path.stem
 
 
-def lint(task: Task, options: Options) -> Linted:
-    """Lint a module in this process, under a plain configuration."""
-    began = time.process_time()
+def lint(task: Task, options: Options, store: Path) -> Linted:
+    """Lint a module in this process, under a plain configuration; what the same code said of it before is kept in a
+    folder."""
     text = task.path.read_text(encoding="utf-8", errors="replace")
+    kept = store / f"{key(text, options)}{'-timed' * task.is_timed}.pickle"
+    if kept.is_file():
+        earlier = pickle.loads(kept.read_bytes())
+        assert isinstance(earlier, Linted)
+        return replace(earlier, path=task.path)
+    began = time.process_time()
     report = lint_module(text, str(task.path), options)
     seconds = time.process_time() - began
     faults = [f"{fault.kernel or '?'}: {fault.rule or 'engine'}: {fault.error}" for fault in report.faults]
-    return Linted(
+    linted = Linted(
         task.path,
         tuple((kernel.name, str(kernel.verdict), kernel.reason) for kernel in report.kernels),
         found_in(report),
@@ -74,6 +83,11 @@ def lint(task: Task, options: Options) -> Linted:
         round(seconds, 3),
         ptxas_seconds(task.path) if task.is_timed else None,
     )
+    store.mkdir(parents=True, exist_ok=True)
+    unfinished = kept.with_suffix(f".{os.getpid()}")
+    unfinished.write_bytes(pickle.dumps(linted))
+    unfinished.replace(kept)
+    return linted
 
 
 def unanswered(path: Path, reason: str, seconds: float) -> Linted:

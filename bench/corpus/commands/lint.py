@@ -1,4 +1,7 @@
-"""Lint the modules that ptxas accepted, print what was found; fails on an error that is false or not judged."""
+"""Lint the modules that ptxas accepted, print what was found; fails on an error that is false or not judged.
+
+Modules that the same code has linted before are not linted again.
+"""
 
 import hashlib
 import json
@@ -53,9 +56,9 @@ def command(
     accepted = {
         path for path, verdict in assemble_all(paths, cache.verdicts, jobs).items() if verdict.state == "accepted"
     }
-    tasks = [Task(path, number % _TIMED_IN == 0) for number, path in enumerate(p for p in paths if p in accepted)]
+    tasks = [Task(path, _hash(path)[0] % _TIMED_IN == 0) for path in paths if path in accepted]
     done: list[Linted] = []
-    for linted in _lint_all(tasks, jobs, seconds):
+    for linted in _lint_all(tasks, cache.linted, jobs, seconds):
         done.append(linted)
         for line in _remarks(linted, entries, verbose):
             click.echo(line)
@@ -73,13 +76,16 @@ def command(
 def _modules(folder: Path, pattern: str, sample: int | None) -> list[Path]:
     """The modules of a folder, or the ones whose names hash lowest."""
     found = [path for path in sorted(folder.glob("*.ptx")) if fnmatchcase(path.stem, pattern)]
-    by_hash = sorted(found, key=lambda path: hashlib.sha256(path.name.encode()).digest())
-    return sorted(by_hash[:sample])
+    return sorted(sorted(found, key=_hash)[:sample])
 
 
-def _lint_all(tasks: Sequence[Task], jobs: int, seconds: float) -> Iterator[Linted]:
+def _hash(path: Path) -> bytes:
+    return hashlib.sha256(path.name.encode()).digest()
+
+
+def _lint_all(tasks: Sequence[Task], store: Path, jobs: int, seconds: float) -> Iterator[Linted]:
     import_everything()
-    work = partial(lint, options=Options(registry.select()))
+    work = partial(lint, options=Options(registry.select()), store=store)
     for task, result in each(work, tasks, jobs, seconds):
         if isinstance(result, Failure):
             yield unanswered(task.path, result.reason, seconds)
