@@ -120,3 +120,51 @@ def test_a_cluster_of_two_where_sizes_keep_warps_together() -> None:
     assert execution.not_analysed is None
     assert not execution.defects
     assert execution.runs[0].binding.cluster == (2, 1, 1)
+
+
+def test_words_that_must_equal_constants() -> None:
+    """A kernel that is made for one shape leaves when it is given another."""
+    asked = "ld.param.u32 %r7, [rows]; ld.param.u32 %r8, [columns]; setp.ne.s32 %p6, %r7, 73728; "
+    asked += "setp.ne.s32 %p7, %r8, 192; or.pred %p6, %p6, %p7; @%p6 bra END; "
+    execution = executed(asked + "bar.sync 0; " * 4 + "END:", 32)
+    assert execution.not_analysed is None
+    assert not execution.uncovered
+
+
+def test_a_cluster_as_large_as_the_kernel_reaches_in_it() -> None:
+    """A kernel that leaves in all but one shape, and reads from the eighth CTA of its cluster."""
+    snippet = """
+    ld.param.u32 %r7, [rows]; setp.ne.s32 %p6, %r7, 73728; @%p6 bra END;
+    bar.sync 0; barrier.cluster.arrive; barrier.cluster.wait;
+    .shared .align 4 .b32 x; mov.u32 %r4, 7; mapa.shared::cluster.u32 %r5, x, %r4; ld.shared::cluster.u32 %r6, [%r5];
+    barrier.cluster.arrive; barrier.cluster.wait; END:
+    """
+    execution = executed(snippet, 32)
+    assert execution.not_analysed is None
+    assert execution.runs[0].binding.cluster == (8, 1, 1)
+
+
+def test_lengths_behind_some_pointers_and_offsets_behind_the_rest() -> None:
+    """One item of work from a list of ranges; its index must be less than one length, and the other several tiles."""
+    snippet = """
+    ld.param.u64 %rd1, [ranges]; ld.param.u64 %rd2, [tiles]; ld.param.u64 %rd3, [rows]; ld.param.u64 %rd4, [keys];
+    mov.u32 %r2, %ctaid.x; mul.wide.u32 %rd5, %r2, 4; add.s64 %rd6, %rd1, %rd5;
+    ld.global.u32 %r3, [%rd6]; ld.global.u32 %r4, [%rd6+4];
+    W: setp.ge.s32 %p1, %r3, %r4; @%p1 bra DONE;
+    mul.wide.s32 %rd7, %r3, 4; add.s64 %rd8, %rd2, %rd7; add.s64 %rd9, %rd3, %rd7; add.s64 %rd10, %rd4, %rd7;
+    ld.global.u32 %r5, [%rd8]; ld.global.u32 %r6, [%rd9]; ld.global.u32 %r7, [%rd10];
+    shl.b32 %r5, %r5, 7; setp.ge.s32 %p2, %r5, %r6; @%p2 bra NEXT;
+    shr.s32 %r8, %r7, 7; setp.lt.s32 %p3, %r8, 2; @%p3 bra NEXT; bar.sync 0; bar.sync 0; bar.sync 0; bar.sync 0;
+    NEXT: add.s32 %r3, %r3, 1; bra W; DONE: bar.sync 0;
+    """
+    execution = executed(snippet, 32)
+    assert execution.not_analysed is None
+    assert not execution.uncovered
+
+
+def test_memory_that_holds_floats() -> None:
+    snippet = "ld.param.u64 %rd1, [weights]; ld.global.f32 %f1, [%rd1]; setp.gt.f32 %p1, %f1, 0f3F000000; "
+    snippet += "setp.lt.f32 %p2, %f1, 0f40000000; and.pred %p1, %p1, %p2; @!%p1 bra END; "
+    execution = executed(snippet + "bar.sync 0; " * 4 + "END:", 32)
+    assert execution.not_analysed is None
+    assert not execution.uncovered

@@ -12,6 +12,9 @@ from ptxlint.classes import dataclass
 from ptxlint.execution.layout import GLOBAL_BASE, PARAMETER_WINDOW
 from ptxlint.ir import Address, Function, Immediate, Instruction, Operand, Register, Symbol
 
+ARRAY_BITS = 32
+"""Bits of an address within what one pointer points at."""
+
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
@@ -19,7 +22,8 @@ class Assumed:
 
     given: values that the user states, by name or index. special: values of single parameter words that a run varies,
     by name and offset. Memory holds `base`, or else `size`, plus `step` for each word, so that ranges read as
-    neighbouring offsets (`begin[i]`, `begin[i + 1]`) are not empty; it is the same for every reader.
+    neighbouring offsets (`begin[i]`, `begin[i + 1]`) are not empty; it is the same for every reader. arrays: the value
+    of all words behind a pointer, by the name and offset of that parameter.
     """
 
     size: int
@@ -29,6 +33,7 @@ class Assumed:
     given: Mapping[str | int, int] = field(default_factory=dict)
     special: Mapping[tuple[str, int], int] = field(default_factory=dict)
     base: int | None = None
+    arrays: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
     def parameter(self, name: str, offset: int, width: int) -> int:
         """`width` bytes of a parameter."""
@@ -40,16 +45,24 @@ class Assumed:
         if (name, offset) in self.special:
             return self.special[name, offset] & ones
         if (name, offset) in self.pointers:
-            return GLOBAL_BASE + (index << 44 | offset << 32)
+            return self._address(name, offset)
         if width == 16:
             return (self.size << 64 | self.size) & ones
         return self.size & ones
 
     def load(self, address: int, width: int) -> int:
         """`width` bytes of global or constant memory that the kernel has not written."""
+        ones = (1 << 8 * width) - 1
+        for (name, offset), value in self.arrays.items():
+            if address >> ARRAY_BITS == self._address(name, offset) >> ARRAY_BITS:
+                return value & ones
         word = address >> (3 if width == 8 else 2)
         base = self.size if self.base is None else self.base
-        return (base + self.step * (word & 0xF)) & (1 << 8 * width) - 1
+        return (base + self.step * (word & 0xF)) & ones
+
+    def _address(self, name: str, offset: int) -> int:
+        """What a pointer parameter holds."""
+        return GLOBAL_BASE + (self.indices.get(name, 0) << 44 | offset << ARRAY_BITS)
 
 
 def pointer_parameters(cfg: Cfg) -> frozenset[tuple[str, int]]:

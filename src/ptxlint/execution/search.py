@@ -7,8 +7,9 @@ to more: first what the branches that guard unreached points depend on, then the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations, product
 
 from ptxlint import isa
 from ptxlint.execution.inputs import Assumed
@@ -17,7 +18,7 @@ from ptxlint.execution.runs import Run, Runner, varied
 from ptxlint.execution.schedule import SCHEDULES
 from ptxlint.execution.shapes import concerns_cluster
 from ptxlint.execution.slice import Slice, Slicer
-from ptxlint.ir import Address, Immediate, Symbol
+from ptxlint.ir import Address, Immediate, Instruction, Register, Symbol
 
 SEARCH_STEPS = 400_000
 """Steps of all runs of a search."""
@@ -37,14 +38,23 @@ MISSING = 28
 SIZES = (1024, 300, 64, 1, 4096)
 """Integers that all parameters and memory words may be."""
 
-MEMORY = ((0, 0), (1, 0), (0, 1), (0x3F800000, 0), (0, 128), (0, 1024), (4096, 0))
+MEMORY = ((0, 0), (1, 0), (0, 1), (0x3F800000, 0), (0, 128), (1, 128), (0, 1024), (1, 1024), (4096, 0))
 """What memory may hold: the first word, and what each word is larger than the one before."""
+
+LENGTHS = (4096, 1024)
+"""What lengths behind one or two pointers may be, where all else in memory is offsets and indices from 0 on."""
+
+STEPS = (1, 1024)
+"""What one of those offsets may be larger than the one before."""
 
 VALUES = (1, 0, 2, 8, 64, 1024, 1 << 16)
 """What a single parameter word may be."""
 
 MOST_WORDS = 16
 """Parameter words that are changed one by one."""
+
+MOST_POINTERS = 8
+"""Pointers behind which there may be lengths."""
 
 Score = tuple[bool, bool, int, int, int]
 
@@ -114,7 +124,12 @@ class Search:
             yield from (replace(other, cluster=(count, 1, 1), grid=grid) for other in changed)
         for base, step in MEMORY:
             yield replace(binding, inputs=replace(assumed, base=base, step=step))
-        words = self._words(run)[:MOST_WORDS]
+        deciding = self._deciding(run)
+        pointers = [word for word in deciding if word in self.runner.pointers][:MOST_POINTERS]
+        for step, arrays in product(STEPS, (*permutations(pointers, 1), *permutations(pointers, 2))):
+            lengths = dict(zip(arrays, LENGTHS, strict=False))
+            yield replace(binding, inputs=replace(assumed, base=0, step=step, arrays=lengths))
+        words = self._words(deciding)[:MOST_WORDS]
         ones = replace(binding, inputs=replace(assumed, size=1, step=1))
         yield from (varied(ones, {word: VALUES[-1]}) for word in words)
         for word in words:
@@ -138,39 +153,49 @@ class Search:
             places = self.slice.definitions.get(getattr(register, "name", ""), ())
             if len(places) != 1 or not isinstance(constant, Immediate) or not isinstance(constant.value, int):
                 continue
-            source = self.slicer.cfg.body[next(iter(places))]
-            for word in _parameters(source.operands[1:] if source.opcode == "ld" else ()):
+            for word in self._parameters(self.slicer.cfg.body[next(iter(places))]):
                 wanted.setdefault(word, constant.value)
         return wanted
 
-    def _words(self, run: Run) -> list[tuple[str, int]]:
+    def _words(self, deciding: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         """The parameter words, but for pointers; those first that decide over what the run has not reached."""
         slots = {(slot.name, slot.offset): None for slot in self.runner.words()}
         words = [word for word in slots if word not in self.runner.pointers]
-        deciding = self._deciding(run)
         return sorted(words, key=lambda word: word not in deciding)
 
-    def _deciding(self, run: Run) -> set[tuple[str, int]]:
-        """The parameter words that the branches before unreached points depend on."""
+    def _deciding(self, run: Run) -> list[tuple[str, int]]:
+        """The parameter words that the branches before unreached points depend on, the nearest branches first."""
         cfg = self.slicer.cfg
-        left = {cfg.block_of[point] for point in self.runner.seeds - self.runner.covered(run)}
-        blocks = {controller for block in left for controller in self.slicer.controllers.get(block, ())}
-        pending = [r for block in blocks for r in isa.reads(cfg.body[cfg.blocks[block].stop - 1])]
-        found: set[tuple[str, int]] = set()
+        blocks = {cfg.block_of[point] for point in self.runner.seeds - self.runner.covered(run)}
+        found: dict[tuple[str, int], None] = {}
         seen: set[str] = set()
-        while pending:
-            register = pending.pop()
-            if register.name in seen:
-                continue
-            seen.add(register.name)
-            for point in self.slice.definitions.get(register.name, ()):
-                instruction = cfg.body[point]
-                pending.extend(isa.reads(instruction))
-                found.update(_parameters(instruction.operands[1:] if instruction.opcode == "ld" else ()))
-        return found
+        passed: set[int] = set()
+        while blocks:
+            blocks = {controller for block in blocks for controller in self.slicer.controllers.get(block, ())} - passed
+            passed |= blocks
+            pending = [r.name for block in sorted(blocks) for r in isa.reads(cfg.body[cfg.blocks[block].stop - 1])]
+            while pending:
+                register = pending.pop()
+                if register in seen:
+                    continue
+                seen.add(register)
+                for point in self.slice.definitions.get(register, ()):
+                    instruction = cfg.body[point]
+                    pending.extend(r.name for r in isa.reads(instruction))
+                    found.update(dict.fromkeys(self._parameters(instruction)))
+        return list(found)
 
-
-def _parameters(operands: Iterable[object]) -> Iterator[tuple[str, int]]:
-    for operand in operands:
-        if isinstance(operand, Address) and isinstance(operand.base, Symbol):
-            yield operand.base.name, operand.base.offset + operand.offset
+    def _parameters(self, instruction: Instruction) -> Iterator[tuple[str, int]]:
+        """The parameter word that an instruction loads, whether it names the parameter or has its address."""
+        address = instruction.operands[-1] if instruction.opcode == "ld" else None
+        if not isinstance(address, Address):
+            return
+        bases = [address.base]
+        if isinstance(address.base, Register):
+            places = self.slice.definitions.get(address.base.name, ())
+            bases = [
+                body.operands[-1] for body in map(self.slicer.cfg.body.__getitem__, places) if body.opcode == "mov"
+            ]
+        for base in bases:
+            if isinstance(base, Symbol) and base.name in self.runner.indices:
+                yield base.name, base.offset + address.offset
