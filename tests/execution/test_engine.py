@@ -173,8 +173,8 @@ class TestInputs:
         assert all(run.is_clean for run in execution.runs)
 
     def test_points_that_no_input_reaches(self) -> None:
-        far = "ld.param.u32 %r7, [n]; setp.eq.u32 %p6, %r7, 123456; @!%p6 bra END;" + "bar.sync 0; " * 4 + "END:"
-        execution = executed(far, 32)
+        far = "ld.param.u32 %r7, [n]; mul.lo.u32 %r8, %r7, %r7; setp.eq.u32 %p6, %r8, 123456; @!%p6 bra END;"
+        execution = executed(far + "bar.sync 0; " * 4 + "END:", 32)
         assert len(execution.uncovered) == 4
         assert execution.not_analysed is not None
         assert execution.not_analysed.startswith("inputs")
