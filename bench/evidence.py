@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from bench.corpus.lint_table import ratio
+from bench.corpus.lint_table import ratio, shown
 from bench.evidence_mutants import deletion_section, sample_section
 from bench.evidence_replays import replay_section
 
@@ -89,17 +89,16 @@ def _corpus(record: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield (
         "`python -m bench.corpus build` makes the modules from published packages, `python -m bench.corpus lint` lints "
-        "those that ptxas accepts. Seconds are of one processor; the last column is ptxlint's time for one second of "
-        "ptxas, over the modules that ptxas assembled beside it."
+        "those that ptxas accepts. Seconds are of one processor; the last columns are ptxlint's time for one second of "
+        "ptxas, over the modules that ptxas assembled beside it, and the commit of the code that linted."
     )
     yield ""
-    yield from _table(
-        ("project", "modules", "kernels", "clean", "findings", "not analysed", "seconds", "median", "90 %", "to ptxas")
-    )
+    titles = ("project", "modules", "kernels", "clean", "findings", "not analysed")
+    yield from _table((*titles, "seconds", "median", "90 %", "to ptxas", "code"))
     for row in rows:
         counts = (row[name] for name in ("modules", "kernels", "clean", "findings", "not analysed"))
-        times = (row["seconds"], row["median"], row["p90"], ratio(row))
-        yield _row(row["project"], *(f"{count:,}" for count in counts), *times)
+        times = (shown(row["median"]), shown(row["p90"]), ratio(row))
+        yield _row(row["project"], *map(shown, counts), shown(row["seconds"]), *times, row["code"] or "")
     yield ""
     yield "Findings, judged one by one in `bench/corpus/triage.toml`:"
     yield ""

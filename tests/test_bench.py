@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench.corpus.lint_table import condemned, figures  # noqa: E402
+from bench.corpus.lint_table import condemned, figures, merged  # noqa: E402
 from bench.corpus.linted import Found, Linted, Task, lint, unanswered  # noqa: E402
 from bench.corpus.triage import Judgement, TriageError, judgement, read_triage  # noqa: E402
 from bench.evidence import page  # noqa: E402
@@ -321,6 +321,18 @@ def test_corpus_figures() -> None:
     assert (row["modules"], row["kernels"], row["clean"], row["findings"], row["not analysed"]) == (1, 2, 1, 1, 0)
     assert row["rules"] == {"error cyclic-wait not judged": 1}
     assert (row["seconds beside ptxas"], row["ptxas seconds"]) == (1.5, 3.0)
+
+
+def test_a_record_keeps_the_rows_of_other_projects() -> None:
+    first, second = figures("gluon", [MODULE], (), "a1"), figures("triton", [MODULE, MODULE], (), "a1")
+    again = figures("gluon", [], (), "b2")
+    rows = merged(merged([], [first, second]), [again])
+    assert [(row["project"], row["kernels"], row["code"]) for row in rows] == [
+        ("gluon", 0, "b2"),
+        ("triton", 4, "a1"),
+        ("all", 4, None),
+    ]
+    assert rows[-1]["rules"] == {"error cyclic-wait not judged": 2}
 
 
 def test_percentile() -> None:

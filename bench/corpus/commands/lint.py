@@ -5,6 +5,7 @@ Modules that the same code has linted before are not linted again.
 
 import hashlib
 import json
+import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -16,7 +17,7 @@ import click
 import ptxlint
 from bench.corpus.assemble import assemble_all
 from bench.corpus.cache import Cache, default_root
-from bench.corpus.lint_table import condemned, figures, render
+from bench.corpus.lint_table import condemned, figures, merged, render
 from bench.corpus.linted import Found, Linted, Task, lint, unanswered
 from bench.corpus.project import all_projects
 from bench.corpus.triage import Entry, judgement, read_triage
@@ -36,7 +37,12 @@ _TIMED_IN = 5
 @click.option("--sample", type=click.IntRange(1), help="Only so many modules of each project, always the same ones.")
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Processes at a time.")
 @click.option("--seconds", type=float, default=1800, show_default=True, help="Time limit of a module.")
-@click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures there.")
+@click.option(
+    "--json",
+    "out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the figures there, beside those of other projects.",
+)
 @click.option("--verbose", is_flag=True, help="Print every finding, whatever its judgement.")
 def command(
     root: Path | None,
@@ -62,11 +68,13 @@ def command(
         done.append(linted)
         for line in _remarks(linted, entries, verbose):
             click.echo(line)
-    rows = [figures(name, [linted for linted in done if linted.project == name], entries) for name in projects]
-    rows.append(figures("all", done, entries))
-    click.echo(render(rows))
+    code = _commit()
+    rows = [figures(name, [linted for linted in done if linted.project == name], entries, code) for name in projects]
+    click.echo(render(merged([], rows)))
     if out is not None:
-        out.write_text(json.dumps({"ptxlint": ptxlint.__version__, "projects": rows}, indent=1) + "\n")
+        earlier = json.loads(out.read_text())["projects"] if out.is_file() else []
+        record = {"ptxlint": ptxlint.__version__, "projects": merged(earlier, rows)}
+        out.write_text(json.dumps(record, indent=1) + "\n")
     bad = condemned(done, entries)
     click.echo(f"{len(bad)} errors that are false or not judged")
     if bad or any(linted.faults for linted in done):
@@ -77,6 +85,12 @@ def _modules(folder: Path, pattern: str, sample: int | None) -> list[Path]:
     """The modules of a folder, or the ones whose names hash lowest."""
     found = [path for path in sorted(folder.glob("*.ptx")) if fnmatchcase(path.stem, pattern)]
     return sorted(sorted(found, key=_hash)[:sample])
+
+
+def _commit() -> str:
+    """The commit of the code that lints, marked when files differ from it; empty outside a repository."""
+    asked = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _hash(path: Path) -> bytes:
