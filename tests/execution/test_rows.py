@@ -136,3 +136,9 @@ class TestRuns:
         assert facts.threads.count == 128
         assert facts.threads.is_guessed
         assert not facts.has_unknown_rows
+
+
+def test_rows_and_layers_in_sums_of_their_own() -> None:
+    """No address has both: what a layer and a row add to the same places tells how many rows a layer has."""
+    sums = f"{XYZ} shl.b32 %r4, %r1, 4; mad.lo.s32 %r5, %r2, 256, %r4; mad.lo.s32 %r6, %r3, 768, %r4;"
+    assert (16, 3, 2) in likely(sums)[:2]

@@ -2,7 +2,8 @@
 
 A kernel that numbers its threads adds `%tid.x` and `%tid.y` times the length of a row, and `%tid.z` times that of a
 layer; so does the address of what each thread holds, all scaled alike. The ratios of these factors are the likely
-extents. Source of the numbering: PTX ISA, *Special Registers: %tid*.
+extents; where no sum has both a row and a layer, those of two sums that go alike along a row. Source of the numbering:
+PTX ISA, *Special Registers: %tid*.
 """
 
 from __future__ import annotations
@@ -48,12 +49,14 @@ def likely_blocks(cfg: Cfg, threads: int | None) -> Iterator[Dimensions]:
     sums = list(_sums(cfg.body))
     widths = ratios = _ratios([(x, y or z) for x, y, z in sums], least=2)
     heights = _ratios([(y, z) for _, y, z in sums], least=1) if widths else []
+    ranks, layers = {(x, y) for x, y, z in sums if x and not z}, {(x, z) for x, y, z in sums if x and not y}
+    across = _ratios([(y, z) for x, y in ranks for other, z in layers if x == other], least=2)
     if not _reads(cfg, "%ntid.x"):
         widths = [*widths, WARP]
     by_rows, by_layers = _reads(cfg, "%tid.y", "%ntid.y"), _reads(cfg, "%tid.z", "%ntid.z")
     for width, total in itertools.product(dict.fromkeys(widths), totals):
         rows = total // width
-        for height in heights or ((rows, 1, 2) if by_rows else (1,)) if by_layers else (rows,):
+        for height in heights or ((*across, rows, 1, 2) if by_rows else (1,)) if by_layers else (rows,):
             if rows > 1 and rows // height:
                 yield (width, height, rows // height)
     if not ratios:
