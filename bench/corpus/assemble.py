@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-_TIME_LIMIT = 600
+_TIME_LIMIT = 1800
 _TARGET = re.compile(r"^\s*\.target\s+(sm_\w+)", re.MULTILINE)
 _BANNER = re.compile(r"release (\d+\.\d+)")
 _NEWER = re.compile(r"Unsupported \.version|Program with \.target|is not defined for option 'gpu-name'")
