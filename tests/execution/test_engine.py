@@ -241,3 +241,24 @@ class TestOutcome:
         execution = executed(snippet, 32, 1)
         assert not execution.uncovered
         assert {run.binding.position for run in execution.runs} == {(0, 0, 0), (1, 0, 0)}
+
+    @pytest.mark.parametrize("loops", [1, 2])
+    @pytest.mark.parametrize(("first", "has_conflict"), [("bar.sync 0;", False), ("", True)])
+    def test_a_size_that_parts_a_warp_is_no_size_of_a_host(self, first: str, has_conflict: bool, loops: int) -> None:
+        """Threads 32 to 41 are left with a lap of their own where 42 items go to laps of 13; with tiles of whole warps
+        all laps meet."""
+        snippet = """
+        .shared .align 4 .b32 x; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.u32 %r5, %nctaid.x;
+        ld.param.u64 %rd1, [sizes]; ld.global.u32 %r7, [%rd1]; mul.lo.u32 %r8, %r7, %r7; shr.u32 %r8, %r8, 2;
+        mul.lo.u32 %r6, %r7, %r5; shr.u32 %r6, %r6, 2;
+        """
+        for number in range(loops):
+            snippet += f"""
+            mov.u32 %r2, %r1;
+            LOOP{number}: setp.ge.u32 %p2, %r2, %r8; @%p2 bra DONE{number};
+            {first} @%p1 st.shared.b32 [x], %r2; bar.sync 0; ld.shared.b32 %r9, [x];
+            add.u32 %r2, %r2, %r6; bra LOOP{number}; DONE{number}:
+            """
+        execution = executed(snippet)
+        assert execution.not_analysed is None
+        assert bool(execution.conflicts) is has_conflict

@@ -46,6 +46,9 @@ SHORT_TABLES = (29, 7, 4)
 FULL = 1 << 16
 """An integer that every number of threads divides, and every number of elements that one access moves."""
 
+TILE = 1024
+"""An integer that likely tiles and rows of threads divide, with fewer trips than FULL makes."""
+
 LARGE = 100
 """The least of those large ones."""
 

@@ -7,6 +7,7 @@ clean; `choice` chooses it and the inputs.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
@@ -31,7 +32,7 @@ from ptxlint.execution import (
     waits,
 )
 from ptxlint.execution import slice as slices
-from ptxlint.execution.choice import SHORT_TABLES, Choice, other_sizes
+from ptxlint.execution.choice import LONG_STEPS, SHORT_TABLES, TILE, Choice, other_sizes
 from ptxlint.execution.conflict import Access, Conflict, Failure
 from ptxlint.execution.disputes import disputes
 from ptxlint.execution.exempt import Exemptions
@@ -43,8 +44,9 @@ from ptxlint.execution.program import Binding, Program
 from ptxlint.execution.rows import reads_rows
 from ptxlint.execution.runs import STEPS, Run, Runner
 from ptxlint.execution.schedule import SCHEDULES, Repair
-from ptxlint.execution.search import Search
+from ptxlint.execution.search import Search, wide
 from ptxlint.execution.shapes import Shapes
+from ptxlint.execution.strand import WARP
 from ptxlint.execution.trace import Event, Fault, Incident
 from ptxlint.ir import Function, Instruction, Module
 from ptxlint.launch import Dimensions, Launch
@@ -359,7 +361,8 @@ class _Engine:
             assumed = self.runner.binding(binding.block, binding.cluster, size).inputs
             gone = ordered.absent(program, replace(binding, inputs=assumed, cut=0, enough={}), far)
             kept = tuple(conflict for conflict in kept if conflict not in gone)
-        return kept
+        guessed = self._by_parts(program, binding, [conflict for conflict in kept if self._is_by_part(conflict)])
+        return tuple(conflict for conflict in kept if conflict not in guessed)
 
     def _is_by_trips(self, conflict: Conflict) -> bool:
         """Whether an access is in a loop that nothing synchronizes, and that assumed integers end: where it comes in
@@ -372,6 +375,33 @@ class _Engine:
                 if not any(self.cfg.block_of[point] in around for point in self.seeds):
                     return True
         return False
+
+    def _by_parts(self, program: Program, binding: Binding, parted: Sequence[Conflict]) -> set[Conflict]:
+        """Those of some conflicts that go away where whole warps make their accesses: in the first laps of a loop that
+        has both, or in one lap of each loop."""
+        whole = replace(
+            binding, inputs=self.runner.binding(binding.block, binding.cluster, TILE).inputs, cut=0, enough={}
+        )
+        laps = replace(whole, cut=LONG_STEPS)
+        single = laps if self.launch.grid else replace(whole, grid=wide(binding))
+        around = [conflict for conflict in parted if self._share_a_loop(conflict)]
+        apart = [conflict for conflict in parted if conflict not in around]
+        trials = ((laps, around), (single, apart))
+        return {gone for other, some in trials if some for gone in ordered.absent(program, other, some)}
+
+    def _share_a_loop(self, conflict: Conflict) -> bool:
+        places = (self.cfg.block_of[access.point] for access in (conflict.first, conflict.second))
+        first, second = (set(self.cfg.enclosing_loops(block)) for block in places)
+        return bool(first & second)
+
+    def _is_by_part(self, conflict: Conflict) -> bool:
+        """Whether some lanes of a warp make an access where assumed integers say who comes: they may part it as no host
+        would."""
+        return any(
+            self.cfg.block_of[access.point] in self.decided
+            and any(1 < lanes < WARP for lanes in Counter(t // WARP for t in access.agent.threads).values())
+            for access in (conflict.first, conflict.second)
+        )
 
     def _may_skip_fences(self) -> bool:
         """Whether assumed integers decide if a proxy fence runs, or in a kernel with such fences a write for them."""

@@ -9,7 +9,7 @@ from ptxlint.classes import dataclass
 from ptxlint.execution.choice import FULL, MOST_VARIED, Choice, other_sizes
 from ptxlint.execution.program import Binding, Slot
 from ptxlint.execution.runs import ENOUGH_PHASES, Run, varied
-from ptxlint.execution.search import WIDE_GRID
+from ptxlint.execution.search import wide
 from ptxlint.execution.trace import Event, Fault, Incident
 
 SCHEDULE_FAULTS = frozenset({Fault.SHARED_BARRIER, Fault.BARRIER_COUNT})
@@ -125,8 +125,7 @@ class Judge:
 
     def _wide(self, assumed: Binding) -> Binding:
         """The same in a grid that has a cluster for each tile; itself where the user states the grid."""
-        wide = (WIDE_GRID * assumed.cluster[0], *assumed.grid[1:])
-        return assumed if self.launch.grid else replace(assumed, grid=wide)
+        return assumed if self.launch.grid else replace(assumed, grid=wide(assumed))
 
     def _scalars(self) -> list[Slot]:
         """The parameter words, other than pointers, that the slice reads."""

@@ -19,6 +19,7 @@ from ptxlint.execution.schedule import SCHEDULES
 from ptxlint.execution.shapes import concerns_cluster
 from ptxlint.execution.slice import Slice, Slicer
 from ptxlint.ir import Address, Immediate, Instruction, Register, Symbol
+from ptxlint.launch import Dimensions
 
 SEARCH_STEPS = 400_000
 """Steps of all runs of a search."""
@@ -57,6 +58,11 @@ MOST_POINTERS = 8
 """Pointers behind which there may be lengths."""
 
 Score = tuple[bool, bool, int, int, int]
+
+
+def wide(binding: Binding) -> Dimensions:
+    """The extents of a grid that has a cluster for each tile."""
+    return (WIDE_GRID * binding.cluster[0], *binding.grid[1:])
 
 
 class Search:
@@ -113,8 +119,7 @@ class Search:
         binding, assumed = run.binding, run.binding.inputs
         assert isinstance(assumed, Assumed)
         if self.runner.launch.grid is None:
-            x, y, z = binding.cluster
-            yield replace(binding, grid=(WIDE_GRID * x, y, z))
+            yield replace(binding, grid=wide(binding))
         wanted = self._compared()
         sized = [replace(binding, inputs=replace(assumed, size=size, step=size)) for size in SIZES]
         changed = [varied(binding, wanted), *sized] if wanted else sized
